@@ -1,0 +1,66 @@
+"""Fixtures that every suite uses: a private cluster a worker, a fresh database a test."""
+
+import pytest
+
+from pg import qret
+from pg.cluster import Cluster
+
+LOG_PARTS = ("broker", "log")
+LOG_TAIL = 20000
+
+
+@pytest.fixture(scope="session")
+def cluster():
+    """This worker's own PostgreSQL cluster."""
+    with Cluster() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def lib():
+    """The ctypes binding of the built library."""
+    return qret.load()
+
+
+def _fresh(cluster, parts):
+    database = cluster.create_database(parts)
+    yield database
+    database.close()
+    cluster.close_connections()
+    database.drop()
+
+
+@pytest.fixture
+def db(cluster):
+    """A fresh database with the broker's tables and the log part installed."""
+    yield from _fresh(cluster, LOG_PARTS)
+
+
+@pytest.fixture
+def event_db(cluster):
+    """A fresh database with the event part installed."""
+    yield from _fresh(cluster, ("event",))
+
+
+@pytest.fixture
+def empty_db(cluster):
+    """A fresh database with nothing installed."""
+    yield from _fresh(cluster, ())
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_setup(item):
+    yield
+    server = item.funcargs.get("cluster") if hasattr(item, "funcargs") else None
+    item.server_log_start = server.log_size() if server else 0
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item):
+    """A failed test shows what the server logged while it ran."""
+    outcome = yield
+    report = outcome.get_result()
+    server = getattr(item, "funcargs", {}).get("cluster")
+    if report.failed and server is not None:
+        text = server.log(getattr(item, "server_log_start", 0))[-LOG_TAIL:]
+        report.sections.append(("PostgreSQL log", text))

@@ -1,0 +1,5 @@
+"""ctypes binding of libqretention."""
+
+
+def load():
+    raise RuntimeError("not yet")
