@@ -23,6 +23,8 @@ from . import install
 START_SECONDS = 60
 STOP_SECONDS = 20
 PR_SET_PDEATHSIG = 1
+SHARED_MEMORY = "/dev/shm"
+PLENTY_BYTES = 4 << 30
 
 # What a throw-away server needs: no durability, and no background work that makes runs differ.
 SETTINGS = {
@@ -34,7 +36,7 @@ SETTINGS = {
     "shared_buffers": "64MB",
     "wal_level": "minimal",
     "max_wal_senders": "0",
-    "max_wal_size": "2GB",
+    "max_wal_size": "512MB",
     "checkpoint_timeout": "1h",
     "log_line_prefix": "%m [%p] %q%u@%d/%a ",
     "log_timezone": "UTC",
@@ -68,6 +70,17 @@ def unprivileged_user():
         except KeyError:
             continue
     raise RuntimeError("neither a user postgres nor a user nobody to run the server as")
+
+
+def parent_folder():
+    """Memory where there is plenty of it, since a database is copied for every test."""
+    chosen = os.environ.get("QRETENTION_TEST_FOLDER")
+    if chosen:
+        return chosen
+    if os.path.ismount(SHARED_MEMORY) and os.access(SHARED_MEMORY, os.W_OK):
+        if shutil.disk_usage(SHARED_MEMORY).free >= PLENTY_BYTES:
+            return SHARED_MEMORY
+    return "/tmp"
 
 
 def free_port():
@@ -122,16 +135,17 @@ class Database:
 class Cluster:
     """Started on construction. Use it as a context manager, or call stop()."""
 
-    def __init__(self, settings=None, tcp=False, start=True):
+    def __init__(self, settings=None, tcp=False, start=True, parent=None):
         self.user = unprivileged_user()
         self.bindir = binaries()
         self.settings = dict(SETTINGS, **(settings or {}))
         self.port = free_port() if tcp else 5432
         self.tcp = tcp
-        self.folder = tempfile.mkdtemp(prefix="qret-", dir="/tmp")
+        self.folder = tempfile.mkdtemp(prefix="qret-", dir=parent or parent_folder())
         self.data = os.path.join(self.folder, "data")
         self.log_path = os.path.join(self.folder, "log")
         self.process = None
+        self.version = 0
         self._templates = {}
         self._serial = 0
         self._connections = []
@@ -231,7 +245,9 @@ class Cluster:
         deadline = time.monotonic() + START_SECONDS
         while True:
             try:
-                psycopg2.connect(self.dsn("postgres")).close()
+                probe = psycopg2.connect(self.dsn("postgres"))
+                self.version = probe.server_version
+                probe.close()
                 return
             except psycopg2.OperationalError as error:
                 if self.process.poll() is not None or time.monotonic() > deadline:
@@ -323,6 +339,8 @@ class Cluster:
         if name is None:
             self._serial += 1
             name = f"test_{self._serial}"
+        if self.version >= 150000:
+            options += " STRATEGY FILE_COPY"  # half the time of the default for a small database
         self.admin('CREATE DATABASE "{}" {}'.format(name.replace('"', '""'), options))
         return Database(self, name)
 
