@@ -1,0 +1,155 @@
+#!/bin/sh
+# Installs what is missing, builds, and runs the tests.
+#
+#	sh tests/run.sh                      everything
+#	sh tests/run.sh format unit model    these suites
+#	sh tests/run.sh tests/sql/test_x.py  these files or folders, as pytest takes them
+#
+# Suites: format, unit, valgrind, clang, and every folder of tests/ that holds pytest files.
+# QRETENTION_SEEDS=17 runs one seed of the model test; QRETENTION_JOBS=1 runs pytest in one process.
+# The exit code is 0 only where every stage passed.
+set -u
+exec </dev/null
+cd "$(dirname "$0")/.." || exit 1
+
+. tests/setup.sh
+setup_environment
+
+python=/usr/bin/python3
+stages=
+failed=0
+started=$(date +%s)
+
+# stage NAME COMMAND...: runs it, remembers how it ended.
+stage()
+{
+	name=$1
+	shift
+	printf '\n== %s\n' "$name"
+	begun=$(date +%s)
+	if "$@"; then
+		verdict=ok
+	else
+		verdict=FAILED
+		failed=1
+	fi
+	stages="$stages$(printf '%-10s %-7s %4d s' "$name" $verdict $(($(date +%s) - begun)))
+"
+	[ $verdict = ok ]
+}
+
+finish()
+{
+	printf '\n== summary\n%s' "$stages"
+	if [ $failed -eq 0 ]; then
+		verdict="all passed"
+	else
+		verdict="FAILED"
+	fi
+	printf '%s in %d s\n' "$verdict" $(($(date +%s) - started))
+	exit $failed
+}
+
+packages()
+{
+	# shellcheck disable=SC2086 # lists of words
+	setup_packages $SETUP_BUILD_PACKAGES $SETUP_SERVER_PACKAGES $SETUP_TEST_PACKAGES
+}
+
+sources()
+{
+	find include lib examples tests -name '*.[ch]' -not -path '*/node_modules/*'
+}
+
+check_format()
+{
+	# shellcheck disable=SC2046 # no blanks in our file names
+	clang-format-14 --style=file --dry-run -Werror $(sources)
+}
+
+build_gcc()
+{
+	CC=gcc setup_build build -Dwerror=true
+}
+
+build_clang()
+{
+	CC=clang setup_build build-clang -Dwerror=true
+}
+
+unit()
+{
+	meson test -C build --no-rebuild --print-errorlogs
+}
+
+unit_valgrind()
+{
+	meson test -C build --no-rebuild --print-errorlogs --logbase valgrindlog \
+		--timeout-multiplier 20 --wrapper "valgrind --quiet --error-exitcode=99 \
+--leak-check=full --errors-for-leak-kinds=definite,indirect --trace-children=yes"
+}
+
+# pytest_run PATH...: two passes, since some tests want the machine for themselves.
+pytest_run()
+{
+	jobs=${QRETENTION_JOBS:-$(nproc)}
+	[ "$jobs" -le 4 ] || jobs=4
+	PYTHONPYCACHEPREFIX="$PWD/build/pycache" PYTHONFAULTHANDLER=1
+	export PYTHONPYCACHEPREFIX PYTHONFAULTHANDLER
+	outcome=0
+	pytest_pass -n "$jobs" -m 'not alone' "$@" || outcome=1
+	pytest_pass -m alone "$@" || outcome=1
+	return $outcome
+}
+
+# No test selected (5) is no failure of a pass.
+pytest_pass()
+{
+	code=0
+	timeout --kill-after=20 1200 "$python" -m pytest -q --durations=5 "$@" || code=$?
+	[ $code -eq 0 ] || [ $code -eq 5 ]
+}
+
+pytest_suites()
+{
+	for folder in tests/*/; do
+		if [ -n "$(find "$folder" -name 'test_*.py' -print -quit)" ]; then
+			printf '%s\n' "${folder%/}"
+		fi
+	done
+}
+
+everything=no
+wanted="$*"
+if [ -z "$wanted" ]; then
+	everything=yes
+	wanted="format clang unit valgrind pytest"
+fi
+
+stage packages packages || finish
+stage build build_gcc || finish
+paths=
+for suite in $wanted; do
+	case $suite in
+	format) stage format check_format ;;
+	clang) stage clang build_clang ;;
+	unit) stage unit unit ;;
+	valgrind) stage valgrind unit_valgrind ;;
+	pytest) paths="$paths $(pytest_suites | tr '\n' ' ')" ;;
+	*)
+		if [ -e "tests/$suite" ]; then
+			paths="$paths tests/$suite"
+		else
+			paths="$paths $suite"
+		fi
+		;;
+	esac
+done
+if [ -n "$paths" ]; then
+	# shellcheck disable=SC2086 # a list of words
+	stage pytest pytest_run $paths
+elif [ $everything = yes ]; then
+	echo "no pytest suite found"
+	failed=1
+fi
+finish
