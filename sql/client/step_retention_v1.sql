@@ -1,0 +1,42 @@
+-- One retention step through the contract's function, ours or a host's.
+--
+-- $1 partition uuid
+-- $2 all_cutoff timestamptz         NULL: rule 1 off
+-- $3 completed_cutoff timestamptz   NULL: rule 2 off
+-- $4 max_rows int4
+-- $5 guard bool                     true: refuse a cutoff later than the server's now()
+--
+-- Columns: deleted int8, messages int8, watermark int8 (-1: unknown), done bool, elapsed_us int8,
+-- refused bool.
+-- `messages` is what the watermark moved, read beside the call, so approximate where others step
+-- too; the contract gives no better.
+-- `refused` is true, and nothing was called, when the guard is on and a cutoff lies in the future.
+--
+-- Locks and transaction: those of the function.
+WITH guard AS MATERIALIZED (
+    SELECT COALESCE($5::pg_catalog.bool
+               AND GREATEST($2::pg_catalog.timestamptz, $3::pg_catalog.timestamptz)
+                   OPERATOR(pg_catalog.>) pg_catalog.now(), false) AS refused,
+           (SELECT p.log_start FROM @log@.log_partitions p
+            WHERE p.id OPERATOR(pg_catalog.=) $1::pg_catalog.uuid) AS before
+), call AS MATERIALIZED (
+    SELECT guard.refused,
+           guard.before,
+           CASE WHEN NOT guard.refused THEN
+               @log@.log_retention_step_v1($1::pg_catalog.uuid, $2::pg_catalog.timestamptz,
+                   $3::pg_catalog.timestamptz, $4::pg_catalog.int4)
+           END AS answer
+    FROM guard
+)
+SELECT
+    COALESCE((call.answer OPERATOR(pg_catalog.->>) 'deleted')::pg_catalog.int8, 0) AS deleted,
+    COALESCE(GREATEST((call.answer OPERATOR(pg_catalog.->>) 'new_log_start')::pg_catalog.int8
+        OPERATOR(pg_catalog.-) call.before, 0), 0) AS messages,
+    COALESCE((call.answer OPERATOR(pg_catalog.->>) 'new_log_start')::pg_catalog.int8, -1)
+        AS watermark,
+    COALESCE((call.answer OPERATOR(pg_catalog.->>) 'done')::pg_catalog.bool, false) AS done,
+    (pg_catalog.date_part('epoch', pg_catalog.clock_timestamp() OPERATOR(pg_catalog.-)
+        pg_catalog.statement_timestamp()) OPERATOR(pg_catalog.*) 1000000)::pg_catalog.int8
+        AS elapsed_us,
+    call.refused
+FROM call
