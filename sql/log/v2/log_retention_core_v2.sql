@@ -14,22 +14,21 @@
 -- refused (by the guard). The rules are those of log_retention_step_v1. A partition that does not
 -- exist: 0, 0, 0, true.
 --
--- What lies below the boundary is met by nobody but another step, which is why it may go before the
--- lock is taken: pushes append, and a push holds off the commit through the partition's lock. A step
--- that deleted beside this one is waited for; this one then counts only its own rows, against the
+-- What lies below the boundary is met by nobody but another step, so it may go before the lock is
+-- taken: pushes append, and a push holds off the commit through the partition's lock. A step that
+-- deletes beside this one is waited for; this one then counts only its own rows, against the
 -- watermark that it reads again under the lock.
 --
 -- Locks: segment rows as deleted, then the partition row FOR NO KEY UPDATE (excludes pushes, clean-ups
--- and other steps, and lets a pop create its consumer row) until the transaction ends. Others (a queue
--- drop that cascades, a v1 step, a clean-up) take them the other way round, and this step is the one
--- to yield: no wait is longer than qretention.late_lock_ms (200), nor than what is left of half a
--- deadlock_timeout since the first delete; with nothing left it does not wait. A session's shorter
--- lock_timeout stays in force.
+-- and other steps; lets a pop create its consumer row) until the transaction ends. A queue drop that
+-- cascades, a v1 step and a clean-up take them the other way round, and this step must be the one that
+-- yields: retention_late_wait_v2 bounds each wait, and what is left of half a deadlock_timeout since the
+-- first delete bounds the late one; with nothing left it does not wait at all.
 --
--- One attempt a transaction. It raises, and the caller's transaction rolls back, with QR001: a lock
--- was not to be had in time; QR006: a consumer went back into the batch meanwhile; QR004: another
--- isolation level than READ COMMITTED. Writes nothing where nothing is to be deleted. Reads at most
--- p_max_rows + 1 segments. Raises the partition's own floor (retention_floors) when done.
+-- One attempt a transaction, which is lost with QR001: a lock was not to be had in time; QR006: a
+-- consumer went back into the batch meanwhile; QR004: another isolation level than READ COMMITTED.
+-- Writes nothing where nothing is to be deleted. No statement reads more than p_max_rows segments and
+-- one. A step that is done sets the partition's own floor (retention_floors).
 --
 -- The planner settings keep every plan on the primary key, in its order: a bitmap or a sort would
 -- read all of a partition, never clean dead index entries, and lock rows in another order.
@@ -56,76 +55,193 @@ SET jit = off
 AS $qretention$
 DECLARE
     v_limit constant bigint := GREATEST(COALESCE(p_max_rows, 1), 1);
+    v_wait record;
+    v_session_wait text;
     v_started timestamptz;
-    v_lock_timeout text;
-    v_bound int;            -- how long the late lock may be waited for, in ms
+    v_left_ms int;
     v_log_start bigint;
-    v_seen bigint;          -- segments of the batch, as the snapshot of the delete has them
-    v_last_end bigint;      -- the last deleted offset
+    v_upper bigint;         -- segments below it go
     v_past_all boolean;     -- the batch reaches past what rule 1 alone allows
+    v_new bigint;           -- one past the last deleted offset
     v_consumed bigint;      -- the slowest group's cursor; NULL: nobody consumes
-    v_head record;          -- what is left at the watermark
+    v_end bigint;           -- what is left at the watermark
+    v_created timestamptz;
 BEGIN
-    PERFORM @log@.retention_require_read_committed_v1();
+    IF current_setting('transaction_isolation') NOT IN ('read committed', 'read uncommitted') THEN
+        RAISE EXCEPTION 'a retention step needs READ COMMITTED, not %',
+                upper(current_setting('transaction_isolation'))
+            USING ERRCODE = 'QR004',
+                HINT = 'It looks again after it has its lock, so every statement needs a snapshot of '
+                    'its own: BEGIN ISOLATION LEVEL READ COMMITTED.';
+    END IF;
     deleted := 0;
     messages := 0;
     watermark := 0;
     done := true;
     refused := COALESCE(p_guard AND GREATEST(p_all_cutoff, p_completed_cutoff) > now(), false);
     IF refused THEN
+        watermark := -1;
         done := false;
         RETURN;
     END IF;
-    SELECT p.log_start INTO v_log_start
-    FROM @log@.log_partitions AS p
-    WHERE p.id = p_pid;
+    SELECT p.log_start INTO v_log_start FROM @log@.log_partitions AS p WHERE p.id = p_pid;
     IF NOT FOUND THEN
         RETURN;
     END IF;
     watermark := v_log_start;
-    IF p_all_cutoff IS NULL AND p_completed_cutoff IS NULL THEN
+
+    -- Where the prefix of each rule ends, NULL where not in this batch: each is read up to its end
+    -- and no further. A rule that is off ends at the first segment.
+    SELECT CASE WHEN e.b1 IS NULL OR e.b2 IS NULL THEN (
+               SELECT max(b.base_offset) + 1
+               FROM (
+                   SELECT s.base_offset
+                   FROM @log@.log_segments AS s
+                   WHERE s.partition_id = p_pid AND s.base_offset >= v_log_start
+                   ORDER BY s.base_offset
+                   LIMIT v_limit
+               ) AS b
+           ) ELSE GREATEST(e.b1, e.b2) END,
+           e.b1 IS NOT NULL AND (e.b2 IS NULL OR e.b2 > e.b1)
+    INTO v_upper, v_past_all
+    FROM (
+        SELECT (
+            SELECT b.base_offset
+            FROM (
+                SELECT s.base_offset, s.created_at
+                FROM @log@.log_segments AS s
+                WHERE s.partition_id = p_pid AND s.base_offset >= v_log_start
+                ORDER BY s.base_offset
+                LIMIT v_limit
+            ) AS b
+            WHERE (b.created_at < p_all_cutoff) IS NOT TRUE
+            LIMIT 1
+        ) AS b1, (
+            SELECT b.base_offset
+            FROM (
+                SELECT s.base_offset, s.end_offset, s.created_at
+                FROM @log@.log_segments AS s
+                WHERE s.partition_id = p_pid AND s.base_offset >= v_log_start
+                ORDER BY s.base_offset
+                LIMIT v_limit
+            ) AS b
+            WHERE (b.created_at < p_completed_cutoff AND b.end_offset <= (
+                SELECT min(COALESCE(c.committed, -1))
+                FROM @log@.log_consumers AS c
+                WHERE c.partition_id = p_pid
+            )) IS NOT TRUE
+            LIMIT 1
+        ) AS b2
+        OFFSET 0
+    ) AS e;
+
+    SELECT s.end_offset + 1 INTO v_new
+    FROM @log@.log_segments AS s
+    WHERE s.partition_id = p_pid AND s.base_offset >= v_log_start AND s.base_offset < v_upper
+    ORDER BY s.base_offset DESC
+    LIMIT 1;
+    IF NOT FOUND THEN
         RETURN;
     END IF;
 
+    v_wait := @log@.retention_late_wait_v2();
+    v_session_wait := current_setting('lock_timeout');
     v_started := clock_timestamp();
-    v_lock_timeout := current_setting('lock_timeout');
-    PERFORM set_config('lock_timeout',
-        @log@.retention_late_wait_v2(v_lock_timeout, interval '0')::text, true);
-
-    -- b1 and b2 are where the prefix of each rule ends, and NULL where it does not end in the batch.
-    WITH batch AS MATERIALIZED (
-        SELECT s.base_offset,
-               s.created_at < p_all_cutoff AS by_all,
-               s.created_at < p_completed_cutoff AND s.end_offset <= (
-                   SELECT min(COALESCE(c.committed, -1))
-                   FROM @log@.log_consumers AS c
-                   WHERE c.partition_id = p_pid
-               ) AS by_completed
-        FROM @log@.log_segments AS s
-        WHERE s.partition_id = p_pid
-          AND s.base_offset >= v_log_start
-        ORDER BY s.base_offset
-        LIMIT v_limit
-    ), edges AS MATERIALIZED (
-        SELECT min(b.base_offset) FILTER (WHERE b.by_all IS NOT TRUE) AS b1,
-               min(b.base_offset) FILTER (WHERE b.by_completed IS NOT TRUE) AS b2,
-               max(b.base_offset) AS last
-        FROM batch AS b
-    ), gone AS (
+    BEGIN
+        -- A lock_timeout of 0 would mean for ever.
+        PERFORM set_config('lock_timeout', GREATEST(v_wait.late_ms, 1)::text, true);
         DELETE FROM @log@.log_segments AS s
-        WHERE s.partition_id = p_pid
-          AND s.base_offset >= v_log_start
-          AND s.base_offset < (
-              SELECT CASE WHEN e.b1 IS NULL OR e.b2 IS NULL THEN e.last + 1
-                          ELSE GREATEST(e.b1, e.b2)
-                     END
-              FROM edges AS e
-          )
-        RETURNING s.base_offset, s.end_offset
-    )
-    SELECT count(*), max(g.end_offset), COALESCE(max(g.base_offset) >= (SELECT e.b1 FROM edges AS e), false)
-    INTO deleted, v_last_end, v_past_all
-    FROM gone AS g;
-    NULL;
+        WHERE s.partition_id = p_pid AND s.base_offset >= v_log_start AND s.base_offset < v_upper;
+        GET DIAGNOSTICS deleted = ROW_COUNT;
+
+        v_left_ms := LEAST(v_wait.late_ms, v_wait.total_ms
+            - date_part('epoch', clock_timestamp() - v_started) * 1000);
+        IF deleted = 0 THEN
+            SELECT p.log_start INTO v_log_start FROM @log@.log_partitions AS p WHERE p.id = p_pid;
+        ELSIF v_left_ms > 0 THEN
+            PERFORM set_config('lock_timeout', v_left_ms::text, true);
+            SELECT p.log_start INTO v_log_start
+            FROM @log@.log_partitions AS p
+            WHERE p.id = p_pid
+            FOR NO KEY UPDATE;
+        ELSE
+            SELECT p.log_start INTO v_log_start
+            FROM @log@.log_partitions AS p
+            WHERE p.id = p_pid
+            FOR NO KEY UPDATE NOWAIT;
+        END IF;
+        IF NOT FOUND THEN
+            PERFORM set_config('lock_timeout', v_session_wait, true);
+            RETURN;
+        END IF;
+    EXCEPTION WHEN lock_not_available THEN
+        RAISE EXCEPTION 'partition % was busy, the batch is lost', p_pid
+            USING ERRCODE = 'QR001',
+                DETAIL = SQLERRM,
+                HINT = 'Try again with a smaller batch; after three losses use '
+                    'log_retention_step_v1, which locks first, with at most 50 rows.';
+    END;
+    PERFORM set_config('lock_timeout', v_session_wait, true);
+
+    -- The look under the lock: consumers again, then what is left at the watermark.
+    IF p_completed_cutoff IS NOT NULL THEN
+        SELECT min(COALESCE(c.committed, -1)) INTO v_consumed
+        FROM @log@.log_consumers AS c
+        WHERE c.partition_id = p_pid;
+        IF deleted > 0 AND v_past_all AND (v_consumed >= v_new - 1) IS NOT TRUE THEN
+            RAISE EXCEPTION 'a consumer of partition % went back into the batch', p_pid
+                USING ERRCODE = 'QR006',
+                    HINT = 'Nothing was deleted. Try again: the next step sees its new place.';
+        END IF;
+    END IF;
+    v_new := CASE WHEN deleted > 0 THEN GREATEST(v_new, v_log_start) ELSE v_log_start END;
+    watermark := v_new;
+    SELECT s.end_offset, s.created_at INTO v_end, v_created
+    FROM @log@.log_segments AS s
+    WHERE s.partition_id = p_pid AND s.base_offset >= v_new
+    ORDER BY s.base_offset
+    LIMIT 1;
+    done := (v_created < p_all_cutoff
+             OR v_created < p_completed_cutoff AND v_end <= v_consumed) IS NOT TRUE;
+    IF deleted = 0 THEN
+        RETURN;
+    END IF;
+
+    messages := v_new - v_log_start;
+    UPDATE @log@.log_partitions AS p
+    SET log_start = v_new
+    WHERE p.id = p_pid AND p.log_start < v_new;
+    -- int4 is the column's type: a batch of more messages than that says as many as fit.
+    INSERT INTO @log@.retention_history (partition_id, messages_deleted, retention_type)
+    VALUES (p_pid, LEAST(messages, 2147483647)::int,
+        left(COALESCE(p_history_type,
+            CASE WHEN v_past_all THEN 'completed_retention' ELSE 'retention' END), 50));
+    IF NOT done THEN
+        RETURN;
+    END IF;
+    -- The floor, exact while the lock holds pushes off. What is old enough for rule 2 and stayed is
+    -- held by the slowest group; a step without rule 2 cannot tell, and leaves the mark alone. The
+    -- row is skipped where a refresh is at it.
+    UPDATE @log@.retention_floors AS f
+    SET segments_floor = LEAST(v_created, now()),
+        look_xid = CASE WHEN LEAST(v_created, now()) < f.segments_floor
+                        THEN pg_current_xact_id()::text::bigint ELSE f.look_xid END,
+        pinned_since = CASE WHEN p_completed_cutoff IS NULL THEN f.pinned_since
+                            WHEN v_created < p_completed_cutoff
+                            THEN COALESCE(f.pinned_since, now()) END,
+        pinned_group = CASE WHEN p_completed_cutoff IS NULL THEN f.pinned_group
+                            WHEN v_created < p_completed_cutoff THEN (
+                                SELECT c.consumer_group
+                                FROM @log@.log_consumers AS c
+                                WHERE c.partition_id = p_pid
+                                ORDER BY COALESCE(c.committed, -1), c.consumer_group
+                                LIMIT 1
+                            ) END
+    WHERE f.partition_id = (
+        SELECT l.partition_id
+        FROM @log@.retention_floors AS l
+        WHERE l.partition_id = p_pid
+        FOR NO KEY UPDATE SKIP LOCKED
+    );
 END
 $qretention$

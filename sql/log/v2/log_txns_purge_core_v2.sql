@@ -1,0 +1,174 @@
+-- signature: log_txns_purge_core_v2(uuid, timestamptz, int, boolean)
+--
+-- The work of log_txns_purge_step_v2: delete a batch of sidecar rows first, then lock the partition,
+-- briefly, to move the sidecar's watermark.
+--
+-- p_pid       the partition
+-- p_cutoff    older rows go; NULL: nothing goes
+-- p_max_rows  most rows to delete; NULL and anything below 1 count as 1
+-- p_guard     true: do nothing where the cutoff is later than now(), and say so
+--
+-- Columns: deleted rows and messages of this step, watermark after it, done (nothing deletable is
+-- left), refused (by the guard). A partition that does not exist: 0, 0, 0, true.
+--
+-- A push that looks for duplicates holds the partition's lock: it still sees txns_start and the rows
+-- above it stand still, since this step cannot commit meanwhile.
+--
+-- Locks, yielding, errors and planner settings are those of log_retention_core_v2, over log_txns. Writes
+-- no history. A step that is done sets the partition's own floor (retention_floors).
+CREATE OR REPLACE FUNCTION @log@.log_txns_purge_core_v2(
+    p_pid uuid,
+    p_cutoff timestamptz,
+    p_max_rows int,
+    p_guard boolean,
+    OUT deleted bigint,
+    OUT messages bigint,
+    OUT watermark bigint,
+    OUT done boolean,
+    OUT refused boolean
+)
+LANGUAGE plpgsql
+VOLATILE
+SET search_path = pg_catalog, pg_temp
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+SET enable_sort = off
+SET jit = off
+AS $qretention$
+DECLARE
+    v_limit constant bigint := GREATEST(COALESCE(p_max_rows, 1), 1);
+    v_wait record;
+    v_session_wait text;
+    v_started timestamptz;
+    v_left_ms int;
+    v_txns_start bigint;
+    v_upper bigint;         -- rows below it go
+    v_new bigint;           -- one past the last deleted offset
+    v_created timestamptz;  -- what is left at the watermark
+BEGIN
+    IF current_setting('transaction_isolation') NOT IN ('read committed', 'read uncommitted') THEN
+        RAISE EXCEPTION 'a retention step needs READ COMMITTED, not %',
+                upper(current_setting('transaction_isolation'))
+            USING ERRCODE = 'QR004',
+                HINT = 'It looks again after it has its lock, so every statement needs a snapshot of '
+                    'its own: BEGIN ISOLATION LEVEL READ COMMITTED.';
+    END IF;
+    deleted := 0;
+    messages := 0;
+    watermark := 0;
+    done := true;
+    refused := COALESCE(p_guard AND p_cutoff > now(), false);
+    IF refused THEN
+        watermark := -1;
+        done := false;
+        RETURN;
+    END IF;
+    SELECT p.txns_start INTO v_txns_start FROM @log@.log_partitions AS p WHERE p.id = p_pid;
+    IF NOT FOUND THEN
+        RETURN;
+    END IF;
+    watermark := v_txns_start;
+
+    -- The first row that stays, or one past the batch.
+    SELECT COALESCE((
+               SELECT b.base_offset
+               FROM (
+                   SELECT t.base_offset, t.created_at
+                   FROM @log@.log_txns AS t
+                   WHERE t.partition_id = p_pid AND t.base_offset >= v_txns_start
+                   ORDER BY t.base_offset
+                   LIMIT v_limit
+               ) AS b
+               WHERE (b.created_at < p_cutoff) IS NOT TRUE
+               LIMIT 1
+           ), (
+               SELECT max(b.base_offset) + 1
+               FROM (
+                   SELECT t.base_offset
+                   FROM @log@.log_txns AS t
+                   WHERE t.partition_id = p_pid AND t.base_offset >= v_txns_start
+                   ORDER BY t.base_offset
+                   LIMIT v_limit
+               ) AS b
+           ))
+    INTO v_upper;
+    SELECT t.end_offset + 1 INTO v_new
+    FROM @log@.log_txns AS t
+    WHERE t.partition_id = p_pid AND t.base_offset >= v_txns_start AND t.base_offset < v_upper
+    ORDER BY t.base_offset DESC
+    LIMIT 1;
+    IF NOT FOUND THEN
+        RETURN;
+    END IF;
+
+    v_wait := @log@.retention_late_wait_v2();
+    v_session_wait := current_setting('lock_timeout');
+    v_started := clock_timestamp();
+    BEGIN
+        -- A lock_timeout of 0 would mean for ever.
+        PERFORM set_config('lock_timeout', GREATEST(v_wait.late_ms, 1)::text, true);
+        DELETE FROM @log@.log_txns AS t
+        WHERE t.partition_id = p_pid AND t.base_offset >= v_txns_start AND t.base_offset < v_upper;
+        GET DIAGNOSTICS deleted = ROW_COUNT;
+
+        v_left_ms := LEAST(v_wait.late_ms, v_wait.total_ms
+            - date_part('epoch', clock_timestamp() - v_started) * 1000);
+        IF deleted = 0 THEN
+            SELECT p.txns_start INTO v_txns_start FROM @log@.log_partitions AS p WHERE p.id = p_pid;
+        ELSIF v_left_ms > 0 THEN
+            PERFORM set_config('lock_timeout', v_left_ms::text, true);
+            SELECT p.txns_start INTO v_txns_start
+            FROM @log@.log_partitions AS p
+            WHERE p.id = p_pid
+            FOR NO KEY UPDATE;
+        ELSE
+            SELECT p.txns_start INTO v_txns_start
+            FROM @log@.log_partitions AS p
+            WHERE p.id = p_pid
+            FOR NO KEY UPDATE NOWAIT;
+        END IF;
+        IF NOT FOUND THEN
+            PERFORM set_config('lock_timeout', v_session_wait, true);
+            RETURN;
+        END IF;
+    EXCEPTION WHEN lock_not_available THEN
+        RAISE EXCEPTION 'partition % was busy, the batch is lost', p_pid
+            USING ERRCODE = 'QR001',
+                DETAIL = SQLERRM,
+                HINT = 'Try again with a smaller batch; after three losses use '
+                    'log_txns_purge_step_v1, which locks first, with at most 50 rows.';
+    END;
+    PERFORM set_config('lock_timeout', v_session_wait, true);
+
+    v_new := CASE WHEN deleted > 0 THEN GREATEST(v_new, v_txns_start) ELSE v_txns_start END;
+    watermark := v_new;
+    SELECT t.created_at INTO v_created
+    FROM @log@.log_txns AS t
+    WHERE t.partition_id = p_pid AND t.base_offset >= v_new
+    ORDER BY t.base_offset
+    LIMIT 1;
+    done := (v_created < p_cutoff) IS NOT TRUE;
+    IF deleted = 0 THEN
+        RETURN;
+    END IF;
+
+    messages := v_new - v_txns_start;
+    UPDATE @log@.log_partitions AS p
+    SET txns_start = v_new
+    WHERE p.id = p_pid AND p.txns_start < v_new;
+    IF NOT done THEN
+        RETURN;
+    END IF;
+    -- The floor, exact while the lock holds pushes off; skipped where a refresh is at it.
+    UPDATE @log@.retention_floors AS f
+    SET txns_floor = LEAST(v_created, now()),
+        look_xid = CASE WHEN LEAST(v_created, now()) < f.txns_floor
+                        THEN pg_current_xact_id()::text::bigint ELSE f.look_xid END
+    WHERE f.partition_id = (
+        SELECT l.partition_id
+        FROM @log@.retention_floors AS l
+        WHERE l.partition_id = p_pid
+        FOR NO KEY UPDATE SKIP LOCKED
+    );
+END
+$qretention$
