@@ -464,13 +464,14 @@ def sql_cycle(world, version=1):
         cutoff = model.cutoffs(pid, now).max_wait
         kind = reference.EVICTION
         drain(pid, "log_evict_max_wait_step", cutoff, None, kind, from_us(cutoff))
-    cutoff, deleted = now - days * DAY, 1
-    while deleted:
+    cutoff, more = now - days * DAY, True
+    while more:
         real_now = world.now()
         result = broker.one("SELECT {q}.log_partition_cleanup_step_v1(%s, %s)", from_us(cutoff), batch)
-        deleted = model.clean_up(cutoff, real_now, batch)
-        more = any(model.dead(pid, cutoff, real_now) for pid in model.partitions)
-        world.expect("partition cleanup", result, {"deleted": deleted, "done": not more})
+        world.expect("cleaned up", result["deleted"], model.clean_up(cutoff, real_now, batch))
+        more = not result["done"]
+        if more and not result["deleted"]:
+            world.fail(f"partition cleanup makes no progress and is not done: {result}")
     world.compare()
 
 

@@ -5,7 +5,6 @@ Ages are seconds before one clock, read when the builder is made, so that equali
 
 import datetime
 import os
-import re
 import uuid
 
 from pg import install
@@ -39,6 +38,13 @@ class Log:
 
     def at(self, age):
         return None if age is None else self.clock - datetime.timedelta(seconds=age)
+
+    def execute(self, statement, *args):
+        """Runs a statement with $n parameters as a prepared one, so that its plan can be generic."""
+        self.sql("DEALLOCATE ALL")
+        with self.connection.cursor() as cursor:
+            cursor.execute("PREPARE tested AS " + statement)
+        return self.sql(f"EXECUTE tested ({', '.join(['%s'] * len(args))})", *args)
 
     # --- rows ---------------------------------------------------------------------------------
 
@@ -220,12 +226,12 @@ def source(path, **settings):
 
 
 def client_statement(name, **replacements):
-    """A file of sql/client, with its tokens replaced and $n turned into psycopg2's %(pn)s."""
+    """A file of sql/client with its tokens replaced, for Log.execute()."""
     with open(os.path.join(CLIENT_SQL, name), encoding="utf-8") as text:
         body = "".join(line for line in text if not line.startswith("--"))
     for token, value in replacements.items():
         body = body.replace(f"@{token}@", value)
-    return re.sub(r"\$(\d+)", r"%(p\1)s", body.replace("%", "%%"))
+    return body
 
 
 def cut(text, clause):

@@ -36,9 +36,7 @@ def purge(log, table, column, cutoff, rows):
     statement = client_statement(
         "metrics_purge.sql", table=f'{log.schema}."{table}"', column=f'"{column}"'
     )
-    with log.connection.cursor() as cursor:
-        cursor.execute(statement, {"p1": cutoff, "p2": rows})
-        return cursor.fetchone()[0]
+    return log.execute(statement, cutoff, rows)[0][0]
 
 
 @pytest.mark.parametrize("table, column", TABLES)
