@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/* Calls of the outbox's SQL functions that the library has no call for, over libpq. */
+#include "driver.h"
+
+#include <libpq-fe.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* SQLSTATE classes or whole states, the longer first. */
+static const struct {
+	const char *prefix;
+	int code;
+	const char *hint;
+} classes[] = {
+	{ "42501", QRET_ERR_PRIVILEGE,
+	  "run `qretention install event --grant-role ROLE` as the owner" },
+	{ "42883", QRET_ERR_SCHEMA, "run `qretention install event`" },
+	{ "42P01", QRET_ERR_SCHEMA, "run `qretention install event`" },
+	{ "3F000", QRET_ERR_SCHEMA, "run `qretention install event`" },
+	{ "57014", QRET_ERR_TIMEOUT, "" },
+	{ "08", QRET_ERR_CONNECTION, "" },
+	{ "57P", QRET_ERR_CONNECTION, "" },
+	{ "", QRET_ERR_SQL, "" },
+};
+
+static void copy_line(char *into, size_t size, const char *text)
+{
+	size_t length = strcspn(text, "\n");
+
+	snprintf(into, size, "%.*s", (int)length, text);
+}
+
+static void connection_failed(const PGconn *connection, struct failure *ret_failure)
+{
+	ret_failure->code = QRET_ERR_CONNECTION;
+	ret_failure->retryable = 1;
+	copy_line(ret_failure->message, sizeof(ret_failure->message), PQerrorMessage(connection));
+}
+
+static void statement_failed(const PGconn *connection, const PGresult *result,
+                             struct failure *ret_failure)
+{
+	const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+	const char *message = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+	const char *hint = PQresultErrorField(result, PG_DIAG_MESSAGE_HINT);
+	size_t row = 0;
+
+	if (state == NULL) {
+		connection_failed(connection, ret_failure);
+		return;
+	}
+	while (strncmp(state, classes[row].prefix, strlen(classes[row].prefix)) != 0)
+		row++;
+	ret_failure->code = classes[row].code;
+	ret_failure->retryable = classes[row].code == QRET_ERR_CONNECTION;
+	copy_line(ret_failure->sqlstate, sizeof(ret_failure->sqlstate), state);
+	copy_line(ret_failure->message, sizeof(ret_failure->message), message ? message : state);
+	copy_line(ret_failure->hint, sizeof(ret_failure->hint),
+	          classes[row].hint[0] ? classes[row].hint
+	          : hint               ? hint
+	                               : "");
+}
+
+/*
+ * The string was checked by the library before: libpq's own complaint about one that it cannot
+ * parse would repeat it, password and all.
+ */
+static PGconn *open_connection(const char *dsn, struct failure *ret_failure)
+{
+	const char *names[] = { "fallback_application_name", "dbname", NULL };
+	const char *values[] = { "qretention", dsn, NULL };
+	PGconn *connection;
+
+	if (dsn == NULL)
+		names[1] = NULL; /* all from the environment */
+	connection = PQconnectdbParams(names, values, 1);
+	if (PQstatus(connection) != CONNECTION_OK) {
+		connection_failed(connection, ret_failure);
+		PQfinish(connection);
+		return NULL;
+	}
+	PQsetClientEncoding(connection, "UTF8");
+	return connection;
+}
+
+/* SELECT * FROM "schema".function(arguments), on the heap. */
+static char *build_call(PGconn *connection, const char *schema, const char *function,
+                        const char *arguments)
+{
+	char *quoted = PQescapeIdentifier(connection, schema, strlen(schema));
+	size_t size = quoted ? strlen(quoted) + strlen(function) + strlen(arguments) + 24 : 0;
+	char *text = quoted ? malloc(size) : NULL;
+
+	if (text != NULL)
+		snprintf(text, size, "SELECT * FROM %s.%s(%s)", quoted, function, arguments);
+	PQfreemem(quoted);
+	return text;
+}
+
+/* Runs it, and sets the failure's code: QRET_DONE with the rows, or what went wrong. */
+static PGresult *run_call(PGconn *connection, const char *text, int value_count,
+                          const char *const *values, struct failure *ret_failure)
+{
+	PGresult *rows = PQexecParams(connection, text, value_count, NULL, values, NULL, NULL, 0);
+
+	if (PQresultStatus(rows) == PGRES_TUPLES_OK) {
+		ret_failure->code = QRET_DONE;
+		return rows;
+	}
+	statement_failed(connection, rows, ret_failure);
+	PQclear(rows);
+	return NULL;
+}
+
+int database_call(struct driver *driver, const char *function, const char *arguments,
+                  int value_count, const char *const *values, struct pg_result **ret_rows,
+                  struct failure *ret_failure)
+{
+	int rc = qret_connect(driver->ctx, driver->settings.dsn);
+	char *schema = driver_get(driver, "event_schema");
+	PGconn *connection = NULL;
+	char *text = NULL;
+
+	*ret_failure = (struct failure){ .code = QRET_ERR_NOMEM };
+	if (rc != QRET_DONE)
+		failure_take(driver->ctx, rc, ret_failure);
+	else if (schema != NULL)
+		connection = open_connection(driver->settings.dsn, ret_failure);
+	if (connection != NULL)
+		text = build_call(connection, schema, function, arguments);
+	if (text != NULL)
+		*ret_rows = run_call(connection, text, value_count, values, ret_failure);
+	free(text);
+	free(schema);
+	PQfinish(connection);
+	return ret_failure->code;
+}
