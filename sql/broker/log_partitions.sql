@@ -1,6 +1,6 @@
 -- Partitions of a queue: the allocator (last_offset) and the two watermarks that retention moves.
--- The row is the hottest of the broker (every push updates it), so: room for HOT updates, a vacuum that
--- comes often and never truncates (truncation takes ACCESS EXCLUSIVE), and no further index.
+-- The row is the hottest of the broker (every push updates it), so: room for HOT updates, a vacuum
+-- that comes often and never truncates (truncation takes ACCESS EXCLUSIVE), and no further index.
 -- Locks: none where the table exists; otherwise those of creating it. One transaction.
 DO $qretention$
 BEGIN

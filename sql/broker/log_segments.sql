@@ -15,7 +15,8 @@ BEGIN
         blob bytea,
         PRIMARY KEY (partition_id, base_offset)
     );
-    -- The blobs arrive compressed. A column's STORAGE clause inside CREATE TABLE needs PostgreSQL 16.
+    -- The blobs arrive compressed. A column's STORAGE clause inside CREATE TABLE needs PostgreSQL
+    -- 16.
     ALTER TABLE @log@.log_segments ALTER COLUMN blob SET STORAGE EXTERNAL;
 END
 $qretention$

@@ -1,6 +1,6 @@
--- Queues and their retention policy.
--- The four policy columns are nullable and unchecked on purpose: NULL, zero and negative all mean "off".
--- Locks: none where the table exists; otherwise those of creating it. One transaction.
+-- Queues and their retention policy. The four policy columns are nullable and unchecked on purpose:
+-- NULL, zero and negative all mean "off". Locks: none where the table exists; otherwise those of
+-- creating it. One transaction.
 DO $qretention$
 BEGIN
     PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);

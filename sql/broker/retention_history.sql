@@ -1,6 +1,6 @@
--- The audit of retention: a row for each step that deleted something.
--- No foreign key on the partition: the audit outlives what it describes. Bounded by the metrics purge.
--- Locks: none where the table exists; otherwise those of creating it. One transaction.
+-- The audit of retention: a row for each step that deleted something. No foreign key on the
+-- partition: the audit outlives what it describes. Bounded by the metrics purge. Locks: none where
+-- the table exists; otherwise those of creating it. One transaction.
 DO $qretention$
 BEGIN
     PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);

@@ -1,7 +1,7 @@
--- State that streams queries keep per partition. A row keeps its partition.
--- No foreign key on the partition: a clean-up must not silently delete state that still matters. The
--- index that the clean-up probes by belongs to the part "log", since existing databases need it too.
--- Locks: none where the table exists; otherwise those of creating it. One transaction.
+-- State that streams queries keep per partition. A row keeps its partition. No foreign key on the
+-- partition: a clean-up must not silently delete state that still matters. The index that the
+-- clean-up probes by belongs to the part "log", since existing databases need it too. Locks: none
+-- where the table exists; otherwise those of creating it. One transaction.
 DO $qretention$
 BEGIN
     PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);

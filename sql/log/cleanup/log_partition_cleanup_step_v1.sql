@@ -1,19 +1,19 @@
 -- signature: log_partition_cleanup_step_v1(timestamptz, int)
 --
--- One bounded step of the partition clean-up: deletes up to p_max_rows partitions that have been silent since
--- before p_cutoff, hold nothing and have no veto (log_partition_dead_v1).
+-- One bounded step of the partition clean-up: deletes up to p_max_rows partitions that have been
+-- silent since before p_cutoff, hold nothing and have no veto (log_partition_dead_v1).
 --
 -- p_cutoff    created and last written before this; NULL: nothing is deleted
 -- p_max_rows  most partitions to delete; NULL and anything below 1 count as 1
 --
--- Returns {"deleted": partitions deleted, "done": call no more now}. Stateless: each call scans from the first
--- partition, and partitions that are vetoed cost it a look each time. So `done` is true also when a full
--- batch was spared whole: the next call would only meet the same ones. log_partition_cleanup_step_v2 has a
--- cursor.
+-- Returns {"deleted": partitions deleted, "done": call no more now}. Stateless: each call scans
+-- from the first partition, and partitions that are vetoed cost it a look each time. So `done` is
+-- true also when a full batch was spared whole: the next call would only meet the same ones.
+-- log_partition_cleanup_step_v2 has a cursor.
 --
--- Locks: partition rows, then their consumer rows, both FOR UPDATE SKIP LOCKED in key order; one transaction.
--- Deleting a row cascades to its consumers. Expects READ COMMITTED.
--- Refuses with QR003 when the streams engine came or went since the install.
+-- Locks: partition rows, then their consumer rows, both FOR UPDATE SKIP LOCKED in key order; one
+-- transaction. Deleting a row cascades to its consumers. Expects READ COMMITTED. Refuses with QR003
+-- when the streams engine came or went since the install.
 CREATE OR REPLACE FUNCTION @log@.log_partition_cleanup_step_v1(
     p_cutoff timestamptz,
     p_max_rows int

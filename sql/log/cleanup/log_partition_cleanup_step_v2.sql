@@ -1,19 +1,20 @@
 -- signature: log_partition_cleanup_step_v2(timestamptz, int, uuid)
 --
--- One bounded step of the partition clean-up that also bounds what it scans: it looks at the next few thousand
--- partitions after a cursor, and deletes up to p_max_rows of them.
+-- One bounded step of the partition clean-up that also bounds what it scans: it looks at the next
+-- few thousand partitions after a cursor, and deletes up to p_max_rows of them.
 --
 -- p_cutoff    created and last written before this; NULL: nothing is deleted
 -- p_max_rows  most partitions to delete; NULL and anything below 1 count as 1
 -- p_after     `last` of the step before; NULL: begin with the first partition
 --
--- Returns {"deleted": partitions deleted, "last": the cursor for the next call, "done": the end was reached}.
--- `last` is NULL when done, so that giving it back begins the next round. Each call moves the cursor, also
--- when it deleted nothing: call until done, whatever `deleted` says. Vetoed and spared partitions are passed
--- over once a round and hide nothing behind them.
+-- Returns {"deleted": partitions deleted, "last": the cursor for the next call, "done": the end was
+-- reached}. `last` is NULL when done, so that giving it back begins the next round. Each call moves
+-- the cursor, also when it deleted nothing: call until done, whatever `deleted` says. Vetoed and
+-- spared partitions are passed over once a round and hide nothing behind them.
 --
--- Locks and transaction: as log_partition_cleanup_step_v1. Refuses with QR004 in a transaction that is not READ COMMITTED,
--- since the second look needs a new snapshot, and with QR003 when the streams engine came or went.
+-- Locks and transaction: as log_partition_cleanup_step_v1. Refuses with QR004 in a transaction that
+-- is not READ COMMITTED, since the second look needs a new snapshot, and with QR003 when the
+-- streams engine came or went.
 CREATE OR REPLACE FUNCTION @log@.log_partition_cleanup_step_v2(
     p_cutoff timestamptz,
     p_max_rows int,

@@ -1,24 +1,25 @@
 -- signature: retention_cleanup_delete_v1(uuid[], timestamptz, int)
 --
--- The deleting half of the partition clean-up, on partitions that the caller has locked: locks their consumer rows,
--- asks again, deletes.
+-- The deleting half of the partition clean-up, on partitions that the caller has locked: locks
+-- their consumer rows, asks again, deletes.
 --
 -- p_ids       locked partitions, ascending; NULL or empty: nothing
 -- p_cutoff    as in log_partition_dead_v1
 -- p_max_rows  how many sidecar rows are enough for one transaction (10,000 at least)
 --
--- Returns one row: deleted, the partitions deleted; resume_after, the last partition dealt with when the
--- sidecar rows ended the batch early, else NULL.
+-- Returns one row: deleted, the partitions deleted; resume_after, the last partition dealt with
+-- when the sidecar rows ended the batch early, else NULL.
 --
--- A partition with a consumer row that somebody holds is spared: a pop, an ack or a dead-lettering is at work
--- there. A new consumer row cannot appear, since its foreign key waits for our partition lock. The predicate is
--- asked in a statement of its own, after both locks: what committed before it vetoes. A streams-state or
--- dead-letter row written later by someone who holds no consumer row outlives its partition.
+-- A partition with a consumer row that somebody holds is spared: a pop, an ack or a dead-lettering
+-- is at work there. A new consumer row cannot appear, since its foreign key waits for our partition
+-- lock. The predicate is asked in a statement of its own, after both locks: what committed before
+-- it vetoes. A streams-state or dead-letter row written later by someone who holds no consumer row
+-- outlives its partition.
 --
 -- The cascade takes the consumer rows. Sidecar rows have no foreign key, so they go explicitly; one
--- history row each, named '__partition_deleted__', with 0 messages. Most sidecars are empty by then;
--- where the deduplication window is the longer one they are not, hence the bound, which always
--- lets one partition through.
+-- history row each, named '__partition_deleted__', with 0 messages. Most sidecars are empty by
+-- then; where the deduplication window is the longer one they are not, hence the bound, which
+-- always lets one partition through.
 --
 -- Locks: consumer rows FOR UPDATE SKIP LOCKED, in key order. The caller's transaction.
 CREATE OR REPLACE FUNCTION @log@.retention_cleanup_delete_v1(

@@ -1,20 +1,22 @@
 -- signature: retention_cleanup_lock_v1(timestamptz, uuid, uuid, int)
 --
--- The partition clean-up's candidate scan: locks up to p_max_rows partitions that look dead, in ascending id,
--- and returns their ids; NULL when there are none.
+-- The partition clean-up's candidate scan: locks up to p_max_rows partitions that look dead, in
+-- ascending id, and returns their ids; NULL when there are none.
 --
 -- p_cutoff    as in log_partition_dead_v1
 -- p_after     only partitions above this id; NULL: from the first
 -- p_upto      only partitions up to this id; NULL: to the last
 -- p_max_rows  most partitions to lock
 --
--- The set form of log_partition_dead_v1, without the streams leg: installed where the streams engine has no state table.
--- It leaves out one arm, the probe below the watermark, which is for the predicate alone.
--- Whether there is a streams engine was settled at install: found otherwise, it refuses with QR003.
+-- The set form of log_partition_dead_v1, without the streams leg: installed where the streams
+-- engine has no state table. It leaves out one arm, the probe below the watermark, which is for the
+-- predicate alone. Whether there is a streams engine was settled at install: found otherwise, it
+-- refuses with QR003.
 --
--- Locks: the partition rows FOR UPDATE SKIP LOCKED, in ascending id like every multi-partition locker, until the
--- transaction ends: whoever holds one is pushing there, so it is not dead. The planner settings make
--- it stream in key order, so that LIMIT bounds what is read, and spare the compilation of a large plan.
+-- Locks: the partition rows FOR UPDATE SKIP LOCKED, in ascending id like every multi-partition
+-- locker, until the transaction ends: whoever holds one is pushing there, so it is not dead. The
+-- planner settings make it stream in key order, so that LIMIT bounds what is read, and spare the
+-- compilation of a large plan.
 CREATE OR REPLACE FUNCTION @log@.retention_cleanup_lock_v1(
     p_cutoff timestamptz,
     p_after uuid,
@@ -43,7 +45,7 @@ BEGIN
         RAISE EXCEPTION 'the state table of the streams schema % has appeared since the install',
             @streams_literal@
             USING ERRCODE = 'QR003',
-                HINT = 'Install the part "log" again, so that the partition clean-up takes it into account.';
+                HINT = 'Install the part "log" again, so that the clean-up takes it into account.';
     END IF;
     RETURN (
         SELECT array_agg(candidate.id)
@@ -54,41 +56,44 @@ BEGIN
               AND p.id <= v_upto
               AND (p_after IS NULL OR p.id > p_after)
               AND CASE
-                  -- Young, or written to inside the window. Unknown (NULL) counts as young.
-                  WHEN (p.created_at < p_cutoff AND p.last_write_at < p_cutoff) IS NOT TRUE THEN false
-                  -- It holds a segment. Asked from the watermark, so that dead index entries are not crawled.
-                  WHEN EXISTS (
-                      SELECT FROM @log@.log_segments AS s
-                      WHERE s.partition_id = p.id AND s.base_offset >= p.log_start
-                      OFFSET 0
-                  ) THEN false
-                  -- A dead letter: its readers find it through the partition.
-                  WHEN EXISTS (
-                      SELECT FROM @log@.log_dlq AS d
-                      WHERE d.partition_id = p.id
-                      OFFSET 0
-                  ) THEN false
-                  -- A live lease, by the real clock: somebody is in mid-batch. An expired one is no veto, since on
-                  -- an empty partition no pop will ever come and clear it; one without expiry counts as live.
-                  WHEN EXISTS (
-                      SELECT FROM @log@.log_consumers AS c
-                      WHERE c.partition_id = p.id
-                        AND c.batch_end IS NOT NULL
-                        AND COALESCE(c.lease_expires_at, 'infinity'::timestamptz) > now()
-                      OFFSET 0
-                  ) THEN false
-                  -- Any group's activity inside the window, a lease that expired inside it included.
-                  WHEN EXISTS (
-                      SELECT FROM @log@.log_consumers AS c
-                      WHERE c.partition_id = p.id
-                        AND (
-                            c.created_at >= p_cutoff
-                            OR c.lease_acquired_at >= p_cutoff
-                            OR c.lease_expires_at >= p_cutoff
-                        )
-                      OFFSET 0
-                  ) THEN false
-                  ELSE true
+                -- Young, or written to inside the window. Unknown (NULL) counts as young.
+                WHEN (p.created_at < p_cutoff AND p.last_write_at < p_cutoff) IS NOT TRUE THEN false
+                -- It holds a segment. Asked from the watermark, so that dead index entries are
+                -- not crawled.
+                WHEN EXISTS (
+                    SELECT FROM @log@.log_segments AS s
+                    WHERE s.partition_id = p.id AND s.base_offset >= p.log_start
+                    OFFSET 0
+                ) THEN false
+                -- A dead letter: its readers find it through the partition.
+                WHEN EXISTS (
+                    SELECT FROM @log@.log_dlq AS d
+                    WHERE d.partition_id = p.id
+                    OFFSET 0
+                ) THEN false
+                -- A live lease, by the real clock: somebody is in mid-batch. An expired one is no
+                -- veto, since on an empty partition no pop will ever come and clear it; one
+                -- without expiry counts as live.
+                WHEN EXISTS (
+                    SELECT FROM @log@.log_consumers AS c
+                    WHERE c.partition_id = p.id
+                      AND c.batch_end IS NOT NULL
+                      AND COALESCE(c.lease_expires_at, 'infinity'::timestamptz) > now()
+                    OFFSET 0
+                ) THEN false
+                -- Any group's activity inside the window, a lease that expired inside it
+                -- included.
+                WHEN EXISTS (
+                    SELECT FROM @log@.log_consumers AS c
+                    WHERE c.partition_id = p.id
+                      AND (
+                          c.created_at >= p_cutoff
+                          OR c.lease_acquired_at >= p_cutoff
+                          OR c.lease_expires_at >= p_cutoff
+                      )
+                    OFFSET 0
+                ) THEN false
+                ELSE true
               END
             ORDER BY p.id
             LIMIT GREATEST(COALESCE(p_max_rows, 1), 1)

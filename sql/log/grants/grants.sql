@@ -1,30 +1,32 @@
--- What the role that runs retention needs, and nothing else; only when an install names one (grant_role).
+-- What the role that runs retention needs, and nothing else; only when an install names one
+-- (grant_role).
 --
 --   the log schema        USAGE
 --   queues                SELECT
 --   log_partitions        SELECT, DELETE, UPDATE (log_start, txns_start)
 --   log_segments          SELECT (partition_id, base_offset, end_offset, created_at), DELETE
 --   log_txns              SELECT (partition_id, base_offset, end_offset, created_at), DELETE
---   log_consumers         SELECT, UPDATE (created_at): it is never updated, but locking a row asks for
+--   log_consumers         SELECT, UPDATE (created_at): never updated, but locking a row asks for
 --                         the right to update one column, and this one moves no cursor
 --   log_dlq               SELECT (partition_id)
---   retention_history     SELECT, INSERT, DELETE, and USAGE of the sequence of its id where it has one
+--   retention_history     SELECT, INSERT, DELETE; USAGE of its id's sequence, if there is one
 --   worker_metrics, queue_lag_metrics, queue_parked_replica, system_metrics
 --                         SELECT, DELETE, where they exist
 --   retention_schema      SELECT
 --   the streams schema    USAGE, and state: SELECT (partition_id), where the state table exists
 --   functions             EXECUTE on those of the contract and on ours that they call
 --
--- So the role reads no message: neither blobs nor hashes nor dead letters. It cannot install, and it cannot
--- remove a queue: delete_queue_v1 is for whoever owns the tables. Cascades run as the owners.
--- A right that the role already has, from whatever source, is not granted again, so that an
--- install on a running system writes nothing to the catalogs the second time.
--- Locks: none that others wait for. One transaction.
+-- So the role reads no message: neither blobs nor hashes nor dead letters. It cannot install, and
+-- it cannot remove a queue: delete_queue_v1 is for whoever owns the tables. Cascades run as the
+-- owners. A right that the role already has, from whatever source, is not granted again, so that an
+-- install on a running system writes nothing to the catalogs the second time. Locks: none that
+-- others wait for. One transaction.
 DO $qretention$
 DECLARE
     v_role constant pg_catalog.text := @role_literal@;
     v_log constant pg_catalog.text := @log_literal@;
     v_streams constant pg_catalog.text := @streams_literal@;
+    v_ranges constant pg_catalog.text[] := '{partition_id,base_offset,end_offset,created_at}';
     v_grant record;
     v_column pg_catalog.text;
     v_sequence pg_catalog.text;
@@ -57,9 +59,9 @@ BEGIN
                 (v_log, 'log_partitions', 'SELECT', NULL),
                 (v_log, 'log_partitions', 'DELETE', NULL),
                 (v_log, 'log_partitions', 'UPDATE', '{log_start,txns_start}'),
-                (v_log, 'log_segments', 'SELECT', '{partition_id,base_offset,end_offset,created_at}'),
+                (v_log, 'log_segments', 'SELECT', v_ranges),
                 (v_log, 'log_segments', 'DELETE', NULL),
-                (v_log, 'log_txns', 'SELECT', '{partition_id,base_offset,end_offset,created_at}'),
+                (v_log, 'log_txns', 'SELECT', v_ranges),
                 (v_log, 'log_txns', 'DELETE', NULL),
                 (v_log, 'log_consumers', 'SELECT', NULL),
                 (v_log, 'log_consumers', 'UPDATE', '{created_at}'),

@@ -1,6 +1,7 @@
 -- signature: delete_queue_v1(text, uuid)
 --
--- Removes a queue and everything in it, dead letters included. An explicit act: retention never calls it.
+-- Removes a queue and everything in it, dead letters included. An explicit act: retention never
+-- calls it.
 --
 -- p_name    the queue's name
 -- p_tenant  whose it is; default: the tenant of hosts that have only one. NULL names no queue.
@@ -8,11 +9,12 @@
 -- Returns {"deleted": true, "queue": p_name, "existed": whether there was one}.
 --
 -- Sidecar rows and dead letters go first and explicitly, since they have no foreign key that a
--- cascade could follow; then the queue, whose cascade takes partitions, segments, cursors and per-queue records.
--- History and traces stay. Streams state stays too: its engine owns it.
+-- cascade could follow; then the queue, whose cascade takes partitions, segments, cursors and
+-- per-queue records. History and traces stay. Streams state stays too: its engine owns it.
 --
--- Locks: the queue row, then its partitions in ascending id like every multi-partition locker, before anything
--- is deleted; until the transaction ends. One transaction, as large as the queue. Runs as its caller.
+-- Locks: the queue row, then its partitions in ascending id like every multi-partition locker,
+-- before anything is deleted; until the transaction ends. One transaction, as large as the queue.
+-- Runs as its caller.
 CREATE OR REPLACE FUNCTION @log@.delete_queue_v1(
     p_name text,
     p_tenant uuid DEFAULT '00000000-0000-0000-0000-000000000001'

@@ -10,9 +10,9 @@
 --            A time without zone is UTC. With queue or _tenant, rows of partitions that no longer
 --            exist are left out, since nothing says any more whose they were.
 --
--- Returns {"series": [{"bucket": ISO minute in UTC, "type": the history's type, "messages": their sum,
--- "steps": history rows}, ..]}, oldest first, at most 100,000 points. Partition events, the types
--- that begin and end with two underscores, are left out: they count no messages.
+-- Returns {"series": [{"bucket": ISO minute in UTC, "type": the history's type, "messages": their
+-- sum, "steps": history rows}, ..]}, oldest first, at most 100,000 points. Partition events, the
+-- types that begin and end with two underscores, are left out: they count no messages.
 --
 -- Locks: none. Reads one snapshot. Runs as its caller.
 CREATE OR REPLACE FUNCTION @log@.get_retention_timeseries_v1(p_filters jsonb)

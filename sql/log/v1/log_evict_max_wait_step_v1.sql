@@ -1,11 +1,11 @@
 -- signature: log_evict_max_wait_step_v1(uuid, timestamptz, int)
 --
--- One bounded step of max-wait eviction: data older than p_cutoff goes for every group, consumed or not,
--- leased or not. This is data loss by design of the option; a cursor left behind resumes at the next
--- offset that exists. NULL cutoff: nothing.
+-- One bounded step of max-wait eviction: data older than p_cutoff goes for every group, consumed or
+-- not, leased or not. This is data loss by design of the option; a cursor left behind resumes at
+-- the next offset that exists. NULL cutoff: nothing.
 --
--- The retention step with rule 2 off and its own name in the history, so that there is one path that
--- deletes. Parameters, result keys, locks and transaction: as log_retention_step_v1.
+-- The retention step with rule 2 off and its own name in the history, so that there is one path
+-- that deletes. Parameters, result keys, locks and transaction: as log_retention_step_v1.
 CREATE OR REPLACE FUNCTION @log@.log_evict_max_wait_step_v1(
     p_pid uuid,
     p_cutoff timestamptz,

@@ -1,8 +1,8 @@
 -- signature: log_retention_boundary_v1(uuid, bigint, timestamptz)
 --
 -- Where rule 1 would stop: the smallest base_offset at or above p_from whose segment is fresh
--- (created_at >= p_cutoff); if all are stale, one past the last end_offset; if there are none, p_from.
--- A NULL cutoff means that the rule is off, and nothing below p_from + 1 may go: p_from.
+-- (created_at >= p_cutoff); if all are stale, one past the last end_offset; if there are none,
+-- p_from. A NULL cutoff means that the rule is off, and nothing below p_from + 1 may go: p_from.
 --
 -- Unbounded by its contract: it walks every stale segment. No step calls it; it serves as an oracle
 -- and for people who ask how much is due. Locks: none. Reads one snapshot. Runs as its caller.

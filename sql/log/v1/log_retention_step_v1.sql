@@ -1,7 +1,7 @@
 -- signature: log_retention_step_v1(uuid, timestamptz, timestamptz, int, text)
 --
--- One bounded step of segment retention on one partition: whole segments only, lowest first, at most
--- p_max_rows of them.
+-- One bounded step of segment retention on one partition: whole segments only, lowest first, at
+-- most p_max_rows of them.
 --
 -- p_pid               the partition
 -- p_all_cutoff        rule 1: older segments go whether consumed or not; NULL: rule off
@@ -12,19 +12,21 @@
 -- Returns {"deleted": segments deleted, "new_log_start": the watermark after the step,
 -- "done": nothing deletable is left}. A partition that does not exist: 0, 0, true.
 --
--- Each rule allows a prefix of the log, counted from log_start, and the longer one goes: a fresh segment
--- stops its rule, whatever lies above it, so that no hole ever opens above log_start (a clock that stepped back,
--- a head dated in the future). A cutoff is exclusive: a segment of exactly that age stays. Rule 2 needs
--- a consumer row, and reaches the slowest group's cursor: the segment that holds its next wanted offset
--- stays whole. When both rules meet segments that only the other allows, the next step goes on there.
+-- Each rule allows a prefix of the log, counted from log_start, and the longer one goes: a fresh
+-- segment stops its rule, whatever lies above it, so that no hole ever opens above log_start (a
+-- clock that stepped back, a head dated in the future). A cutoff is exclusive: a segment of exactly
+-- that age stays. Rule 2 needs a consumer row, and reaches the slowest group's cursor: the segment
+-- that holds its next wanted offset stays whole. When both rules meet segments that only the other
+-- allows, the next step goes on there.
 --
--- Locks: the partition row FOR UPDATE as the first statement, until the transaction ends, which excludes
--- pushes and other steps. Consumer rows are read, not locked: a cursor moved back at the same moment
--- finds what is left, as if it had moved after the step. One transaction; writes nothing but that lock
--- when nothing is deletable. Reads at most p_max_rows + 1 segments, and stops at the first that stays.
+-- Locks: the partition row FOR UPDATE as the first statement, until the transaction ends, which
+-- excludes pushes and other steps. Consumer rows are read, not locked: a cursor moved back at the
+-- same moment finds what is left, as if it had moved after the step. One transaction; writes
+-- nothing but that lock when nothing is deletable. Reads at most p_max_rows + 1 segments, and stops
+-- at the first that stays.
 --
--- The planner settings make it walk the primary key from the watermark, also with statistics that are
--- missing or stale: a bitmap or a sort would read every segment above the watermark before the
+-- The planner settings make it walk the primary key from the watermark, also with statistics that
+-- are missing or stale: a bitmap or a sort would read every segment above the watermark before the
 -- first could be looked at, and never clean the index entries of what was deleted.
 CREATE OR REPLACE FUNCTION @log@.log_retention_step_v1(
     p_pid uuid,
@@ -108,6 +110,10 @@ BEGIN
       AND s.base_offset >= v_log_start
       AND s.base_offset <= v_last_base;
     GET DIAGNOSTICS v_deleted = ROW_COUNT;
+    IF v_deleted = 0 THEN
+        -- A trigger of the host's keeps them: so does the watermark.
+        RETURN jsonb_build_object('deleted', 0, 'new_log_start', v_log_start, 'done', true);
+    END IF;
 
     UPDATE @log@.log_partitions AS p
     SET log_start = v_new_log_start
@@ -127,6 +133,7 @@ BEGIN
             50
         )
     );
-    RETURN jsonb_build_object('deleted', v_deleted, 'new_log_start', v_new_log_start, 'done', v_done);
+    RETURN jsonb_build_object(
+        'deleted', v_deleted, 'new_log_start', v_new_log_start, 'done', v_done);
 END
 $qretention$

@@ -1,7 +1,7 @@
 -- signature: log_txns_purge_step_v1(uuid, timestamptz, int)
 --
--- One bounded step of the sidecar purge on one partition: the hashes of messages too old to matter to
--- the deduplication probe or to a late ack.
+-- One bounded step of the sidecar purge on one partition: the hashes of messages too old to matter
+-- to the deduplication probe or to a late ack.
 --
 -- p_pid       the partition
 -- p_cutoff    older rows go; NULL: nothing does
@@ -10,8 +10,8 @@
 -- Returns {"deleted": rows deleted, "new_txns_start": the watermark after the step, "done": nothing
 -- deletable is left}. A partition that does not exist: 0, 0, true.
 --
--- Only a prefix from txns_start goes, as in log_retention_step_v1, whose planner settings and bounds
--- apply too. The watermark moves under the lock that pushes take, so that the lower bound of
+-- Only a prefix from txns_start goes, as in log_retention_step_v1, whose planner settings and
+-- bounds apply too. The watermark moves under the lock that pushes take, so that the lower bound of
 -- their probe stands still within any push. No history row: nothing that a reader counts has gone.
 --
 -- Locks: the partition row FOR UPDATE as the first statement, until the transaction ends. One
@@ -79,11 +79,15 @@ BEGIN
       AND t.base_offset >= v_txns_start
       AND t.base_offset <= v_last_base;
     GET DIAGNOSTICS v_deleted = ROW_COUNT;
+    IF v_deleted = 0 THEN
+        RETURN jsonb_build_object('deleted', 0, 'new_txns_start', v_txns_start, 'done', true);
+    END IF;
 
     UPDATE @log@.log_partitions AS p
     SET txns_start = v_new_txns_start
     WHERE p.id = p_pid
       AND p.txns_start < v_new_txns_start;
-    RETURN jsonb_build_object('deleted', v_deleted, 'new_txns_start', v_new_txns_start, 'done', v_done);
+    RETURN jsonb_build_object(
+        'deleted', v_deleted, 'new_txns_start', v_new_txns_start, 'done', v_done);
 END
 $qretention$
