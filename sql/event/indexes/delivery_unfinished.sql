@@ -1,0 +1,6 @@
+-- Owed rows and dead letters by event: what keeps an event is found without reading what was
+-- delivered.
+-- needed: SELECT @event@.event_index_needed_v1('unfinished')
+-- Locks: SHARE UPDATE EXCLUSIVE; waits for older transactions; no transaction of its own around it.
+CREATE INDEX CONCURRENTLY IF NOT EXISTS retention_delivery_unfinished_idx
+    ON @delivery_table@ (event_id) WHERE status OPERATOR(pg_catalog.<>) 'succeeded'

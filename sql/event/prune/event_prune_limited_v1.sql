@@ -1,0 +1,141 @@
+-- signature: event_prune_limited_v1(text, timestamptz, bigint, int, text, int)
+--
+-- One bounded step of the prune: one arm, one batch. event_prune_step_v1 with a bound on the events.
+--
+-- p_arm  'succeeded'       consumed: every delivery succeeded or cancelled
+--        'settled'         every delivery terminal: also dead or orphaned
+--        'own_window'      a window of its own has passed, and every delivery is terminal
+--        'default_window'  no window of its own, older than the default, and every delivery terminal;
+--                          takes events of any policy, known or not, that their own arm has left
+--        Each is to be drained before the next.
+-- p_now  the clock: one for all the steps of a run. NULL: nothing is due
+-- p_default_window_seconds  0: as soon as settled. NULL, or longer ago than the year 1: that arm is off.
+--        Negative: refused, it would delete the future
+-- p_max_rows  most rows to delete, an event and each of its deliveries counting one; NULL and anything
+--        below 1 count as 1, anything above 1000000 as that
+-- p_after     the "last" of the step before; NULL: from the beginning
+-- p_max_events  most events to delete, up to 500; NULL and anything below 1 count as 1
+--
+-- Strictly older goes: what is exactly as old as its window stays.
+--
+-- Result keys: events and deliveries deleted; skipped, due events of which a row is locked by somebody
+-- else, left to the next run; oversize, 1 where an event with more deliveries than p_max_rows began to
+-- lose them, a chunk a step; poison, rows that no arm can judge (counted by the first step of a run, up
+-- to 1000) and events that a delivery of unknown status keeps; last, where this step ended; done, the
+-- arm has nothing further.
+--
+-- A run ends at done. A step may delete nothing and not be done: what it looked at was owed or locked,
+-- and "last" lies further on. Given the "last" of a step that was done, a new run starts at what that
+-- one left behind, less ten minutes, and does not read again the dead index entries before it. That is a
+-- hint: what commits late with an older date is found by a run from NULL.
+--
+-- Locks: rows as event_prune_batch_v1 and event_prune_chunk_v1, FOR UPDATE, until the transaction
+-- ends. Transaction: the caller's, one a step, READ COMMITTED (QR004 otherwise). A step with nothing
+-- to delete writes nothing.
+CREATE OR REPLACE FUNCTION @event@.event_prune_limited_v1(
+    p_arm text,
+    p_now timestamptz,
+    p_default_window_seconds bigint,
+    p_max_rows int,
+    p_after text,
+    p_max_events int
+)
+RETURNS jsonb
+LANGUAGE plpgsql
+VOLATILE
+SET search_path = pg_catalog, pg_temp
+AS $qretention$
+DECLARE
+    v_rows constant int := LEAST(GREATEST(COALESCE(p_max_rows, 1), 1), 1000000);
+    v_want constant int := LEAST(GREATEST(COALESCE(p_max_events, 1), 1), 500, v_rows);
+    v_range record;
+    v_start record;
+    v_found record;
+    v_batch record;
+    v_take int;
+    v_low timestamp;        -- the first key that stays, as far as the run has come
+    v_last_key timestamp;
+    v_last_id bigint;
+    v_chunked bigint;       -- the event that is losing its deliveries in chunks
+    v_events int := 0;
+    v_deliveries bigint := 0;
+    v_skipped int := 0;
+    v_oversize int := 0;
+    v_poison int := 0;
+    v_done boolean;
+BEGIN
+    SELECT r.* INTO v_range
+    FROM @event@.event_prune_range_v1(p_arm, p_now, p_default_window_seconds) AS r;
+    SELECT c.* INTO v_start FROM @event@.event_prune_cursor_v1(p_arm, p_after) AS c;
+    IF v_range.before IS NULL THEN
+        RETURN jsonb_build_object('events', 0, 'deliveries', 0, 'skipped', 0, 'oversize', 0,
+            'poison', 0, 'last', NULL, 'done', true);
+    END IF;
+    IF v_start.fresh THEN
+        v_poison := @event@.event_prune_poison_v1(p_arm);
+    END IF;
+
+    SELECT f.* INTO v_found
+    FROM @event@.event_prune_find_v1(p_arm, v_range.before, v_start.key, v_start.id, v_want,
+        GREATEST(v_rows * 64, 10000)) AS f;
+    v_poison := v_poison + v_found.unknown;
+    v_low := LEAST(v_start.low, v_found.owed_key);
+    v_last_key := v_found.last_key;
+    v_last_id := v_found.last_id;
+    v_done := v_found.ended;
+
+    IF cardinality(v_found.ids) > 0 THEN
+        v_take := @event@.event_prune_fit_v1(v_found.ids, v_rows);
+        v_done := v_done AND GREATEST(v_take, 1) = cardinality(v_found.ids);
+        v_last_key := v_found.keys[GREATEST(v_take, 1)];
+        v_last_id := v_found.ids[GREATEST(v_take, 1)];
+    END IF;
+    IF v_take > 0 THEN
+        SELECT b.* INTO v_batch
+        FROM @event@.event_prune_batch_v1(p_arm, p_now, v_range.cutoff, v_found.ids[1:v_take]) AS b;
+        v_events := cardinality(v_batch.gone);
+        v_deliveries := v_batch.deliveries;
+        v_skipped := v_batch.skipped;
+        IF v_events < v_take THEN
+            v_low := LEAST(v_low, (
+                SELECT min(e.key)
+                FROM unnest(v_found.ids[1:v_take], v_found.keys[1:v_take]) AS e (id, key)
+                WHERE e.id <> ALL (v_batch.gone)
+            ));
+        END IF;
+    ELSIF v_take = 0 THEN
+        SELECT c.* INTO v_batch
+        FROM @event@.event_prune_chunk_v1(p_arm, p_now, v_range.cutoff, v_last_id, v_rows) AS c;
+        v_deliveries := v_batch.deliveries;
+        v_skipped := v_batch.skipped;
+        v_low := LEAST(v_low, v_last_key);
+        IF v_deliveries > 0 THEN
+            -- Next time at the same event, which is counted once however many chunks it takes.
+            v_chunked := v_last_id;
+            v_oversize := (v_start.chunked IS DISTINCT FROM v_last_id)::int;
+            v_last_id := v_last_id - 1;
+            v_done := false;
+        END IF;
+    END IF;
+
+    v_done := v_done AND v_skipped = 0;
+    IF v_done THEN
+        v_low := LEAST(v_low, LEAST(v_range.before, p_now AT TIME ZONE 'UTC') - interval '10 minutes');
+        v_low := GREATEST(v_low, timestamp '0001-01-01');
+        v_last_key := NULL;
+        v_last_id := NULL;
+    END IF;
+    RETURN jsonb_build_object(
+        'events', v_events,
+        'deliveries', v_deliveries,
+        'skipped', v_skipped,
+        'oversize', v_oversize,
+        'poison', v_poison,
+        'last', concat_ws('|', p_arm,
+            COALESCE(to_char(v_last_key, 'YYYY-MM-DD HH24:MI:SS.US'), ''),
+            COALESCE(v_last_id::text, ''),
+            COALESCE(to_char(v_low, 'YYYY-MM-DD HH24:MI:SS.US'), ''),
+            COALESCE(v_chunked::text, '')),
+        'done', v_done);
+END
+$qretention$
