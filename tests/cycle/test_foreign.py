@@ -3,7 +3,8 @@
 import pytest
 
 from cycle import support
-from model.world import World, library_cycle
+from model.cycles import library_cycle
+from model.world import World
 from pg import bulk, qret
 
 

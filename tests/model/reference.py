@@ -193,10 +193,11 @@ class Log:
 
     # --- retention --------------------------------------------------------------------------
 
-    def cycle(self, now, batch, cleanup_days, real_now=None):
+    def cycle(self, now, batch, cleanup_days, cleanup_now=None):
         """Phases 1 to 4, each partition in ascending id until nothing is left to do.
 
-        now is the cycle's clock; real_now what phase 4 compares leases with. Returns the counts.
+        now is the cycle's clock; cleanup_now that of phase 4, where it has another. Returns the
+        counts.
         """
         counts = dict.fromkeys(COUNTS, 0)
         for pid in sorted(self.partitions):
@@ -209,9 +210,8 @@ class Log:
             cutoff = self.cutoffs(pid, now).max_wait
             while deleted := self.delete_batch(pid, cutoff, None, batch, EVICTION):
                 counts["max_wait_evicted"] += deleted
-        counts["partitions_deleted"] = self.clean_up(
-            now - max(1, cleanup_days) * DAY, now if real_now is None else real_now
-        )
+        late = now if cleanup_now is None else cleanup_now
+        counts["partitions_deleted"] = self.clean_up(late - max(1, cleanup_days) * DAY, late)
         return counts
 
     def cutoffs(self, pid, now):

@@ -1,30 +1,46 @@
-"""Random lives, each lived in a database and in the reference model.
+"""Random lives, each lived in a database and in the reference model at once.
 
-QRETENTION_SEEDS=17 or 1-50 or 3,9 chooses the seeds; the whole suite runs 300.
+QRETENTION_SEEDS=17 (or 1-50, or 3,9) chooses the seeds for each of the ways below.
 """
 
 import os
 
 import pytest
 
-from model.world import World, sql_cycle
+from model import cycles
+from model.world import World
 
 CYCLES = 3
 
 
-def seeds():
-    chosen = os.environ.get("QRETENTION_SEEDS", "1-300")
-    for piece in chosen.split(","):
+def seeds(default):
+    for piece in os.environ.get("QRETENTION_SEEDS", default).split(","):
         first, _, last = piece.partition("-")
         yield from range(int(first), int(last or first) + 1)
 
 
-def live(world, cycle):
+def live(db, seed, cycle):
+    world = World(db, seed)
     for _ in range(CYCLES):
         world.live(world.random.randint(10, 40))
         cycle(world)
 
 
-@pytest.mark.parametrize("seed", seeds())
+@pytest.mark.parametrize("seed", seeds("1-300"))
 def test_model_sql_steps(db, seed):
-    live(World(db, seed), sql_cycle)
+    live(db, seed, cycles.sql_v1)
+
+
+@pytest.mark.parametrize("seed", seeds("1-100"))
+def test_model_second_sql_steps(db, seed):
+    live(db, seed, cycles.sql_v2)
+
+
+@pytest.mark.parametrize("seed", seeds("1-100"))
+def test_model_library_steps(db, seed):
+    live(db, seed, cycles.library_steps)
+
+
+@pytest.mark.parametrize("seed", seeds("1-300"))
+def test_model_library_cycle(db, seed):
+    live(db, seed, cycles.library_cycle)

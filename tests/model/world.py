@@ -1,6 +1,6 @@
 """Lives one random life in a database and in the reference model at once, and compares them.
 
-World does the broker's part; the runners below do a retention cycle, each by another way.
+World does the broker's part; model/cycles.py does the retention.
 """
 
 import random
@@ -8,11 +8,13 @@ import uuid
 
 from model import reference
 from model.reference import DAY, SECOND
-from pg.broker import Broker, from_us, to_us
+from pg.broker import Broker, to_us
 
 WINDOWS = [None, 0, -1, -7, 30, 60, 600, 3600, 86_400, 2_147_483_647]
-DEDUP_WINDOWS = [0, -1, 1, 60, 900, 3600, 7200]
-AGES = [1, 29, 30, 59, 60, 599, 600, 899, 900, 3599, 3600, 7200, 86_400, 2 * 86_400, 31 * 86_400]
+DEDUP_WINDOWS = [0, -1, 1, 60, 900, 3600, 7200, 40 * 86_400]
+AGES = [1, 29, 30, 59, 60, 599, 600, 899, 900, 3599, 3600, 7200, 86_400, 2 * 86_400]
+SILENCES = [86_400, 2 * 86_400, 31 * 86_400]
+AGES += SILENCES[2:]
 GROUPS = ["__QUEUE_MODE__", "fast", "slow", "Gruppe 'ü'"]
 TENANTS = [None, "aaaaaaaa-0000-0000-0000-000000000001"]
 DAYS = [1, 2, 30]
@@ -62,8 +64,9 @@ class World:
             self.seek: 5,
             self.age: 16,
             self.new_partition: 4,
+            self.silence: 5,
             self.configure: 4,
-            self.dead_letter: 2,
+            self.dead_letter: 3,
             self.clear_dead_letters: 1,
             self.stream_state: 2,
             self.clear_stream_state: 1,
@@ -244,6 +247,15 @@ class World:
             self.broker.age(seconds, pid)
             self.model.age(pid, seconds * SECOND)
 
+    def silence(self):
+        """A partition, an empty one if there is any, is left alone for days."""
+        pids = sorted(self.model.partitions)
+        empty = [pid for pid in pids if not self.model.partitions[pid].segments]
+        pid, seconds = self.random.choice(empty or pids), self.random.choice(SILENCES)
+        self.note("silence", pid, seconds)
+        self.broker.age(seconds, pid)
+        self.model.age(pid, seconds * SECOND)
+
     def _move_row(self, pid, index, seconds):
         row = self.model.partitions[pid].segments[index]
         self.note("restamp", pid, row.base, f"{seconds:+}s")
@@ -313,25 +325,32 @@ class World:
     def telling_moment(self, days):
         """A clock for a cycle: now, or a past moment at which some cutoff meets a stamp exactly."""
         real = self.now()
-        if self.random.random() < 0.4:
+        if self.random.random() < 0.3:
             return real
-        moments = []
+        kinds = [sorted(m for m in kind if m < real) for kind in self._moments(days)]
+        kinds = [kind for kind in kinds if kind]
+        if not kinds:
+            return real
+        return self.random.choice(self.random.choice(kinds)) + self.random.choice([-1, 0, 0, 1])
+
+    def _moments(self, days):
+        """Sets of moments: one for each rule, and one for the clean-up."""
+        every, completed, txns, max_wait, cleanup = set(), set(), set(), set(), set()
         for partition in self.model.partitions.values():
-            queue = self.model.queues[partition.queue]
-            for seconds in (
-                queue.retention_seconds,
-                queue.completed_retention_seconds,
-                queue.max_wait_time_seconds,
-                max(900, queue.dedup_window_seconds, queue.completed_retention_seconds or 0),
-            ):
-                if seconds and seconds > 0:
-                    rows = partition.segments + partition.txns
-                    moments += [row.created_at + seconds * SECOND for row in rows]
-            moments += [partition.created_at + days * DAY, partition.last_write_at + days * DAY]
-        moments = sorted(moment for moment in set(moments) if moment < real)
-        if not moments:
-            return real
-        return self.random.choice(moments) + self.random.choice([-1, 0, 0, 1])
+            ages = reference.Cutoffs.of(self.model.queues[partition.queue], 0)
+            slowest = partition.slowest()
+            for row in partition.segments:
+                if ages.every is not None:
+                    every.add(row.created_at - ages.every)
+                if ages.completed is not None and slowest is not None and row.end <= slowest:
+                    completed.add(row.created_at - ages.completed)
+                if ages.max_wait is not None:
+                    max_wait.add(row.created_at - ages.max_wait)
+            txns |= {row.created_at - ages.txns for row in partition.txns}
+            if not partition.segments:
+                cleanup.add(max(partition.created_at, partition.last_write_at) + days * DAY)
+                cleanup |= {c.last_activity() + days * DAY for c in partition.consumers.values()}
+        return every, completed, txns, max_wait, cleanup
 
     # --- comparison -------------------------------------------------------------------------
 
@@ -420,67 +439,3 @@ def _without_batches(totals):
         kind = reference.RETENTION if kind == reference.COMPLETED else kind
         merged[(pid, kind)] = merged.get((pid, kind), 0) + messages
     return {key: min(messages, reference.INT4_MAX) for key, messages in merged.items()}
-
-
-def sql_cycle(world, version=1):
-    """A cycle through the SQL functions, call by call beside the model, at a telling moment."""
-    model, broker = world.model, world.broker
-    batch, days = world.random.choice([1, 2, 3, 5, 1000]), world.random.choice(DAYS)
-    now = world.telling_moment(days)
-    world.note("sql cycle", "now", now, "batch", batch, "days", days)
-
-    def call(function, *arguments):
-        marks = ", ".join(["%s"] * len(arguments))
-        return broker.one(f"SELECT {{q}}.{function}_v{version}({marks})", *arguments)
-
-    def check(function, result, deleted, more, watermark, value):
-        world.expect(
-            f"{function}_v{version}",
-            (result["deleted"], result[watermark], result["done"]),
-            (deleted, value, not more),
-        )
-
-    def drain(pid, function, every, completed, kind, *arguments):
-        deleted = 1
-        while deleted:
-            result = call(function, pid, *arguments, batch)
-            deleted = model.delete_batch(pid, every, completed, batch, kind)
-            more = model.deletable(pid, every, completed)[1] > 0
-            value = model.partitions[pid].log_start
-            check(function, result, deleted, more, "new_log_start", value)
-
-    for pid in sorted(model.partitions):
-        cuts = model.cutoffs(pid, now)
-        arguments = from_us(cuts.every), from_us(cuts.completed)
-        drain(pid, "log_retention_step", cuts.every, cuts.completed, None, *arguments)
-    for pid in sorted(model.partitions):
-        cutoff, deleted = model.cutoffs(pid, now).txns, 1
-        while deleted:
-            result = call("log_txns_purge_step", pid, from_us(cutoff), batch)
-            deleted = model.purge_sidecar(pid, cutoff, batch)
-            more = reference.stale_prefix(model.partitions[pid].txns, cutoff) > 0
-            world.expect("txns purge", (result["deleted"], result["done"]), (deleted, not more))
-    for pid in sorted(model.partitions):
-        cutoff = model.cutoffs(pid, now).max_wait
-        kind = reference.EVICTION
-        drain(pid, "log_evict_max_wait_step", cutoff, None, kind, from_us(cutoff))
-    cutoff, more = now - days * DAY, True
-    while more:
-        real_now = world.now()
-        result = broker.one("SELECT {q}.log_partition_cleanup_step_v1(%s, %s)", from_us(cutoff), batch)
-        world.expect("cleaned up", result["deleted"], model.clean_up(cutoff, real_now, batch))
-        more = not result["done"]
-        if more and not result["deleted"]:
-            world.fail(f"partition cleanup makes no progress and is not done: {result}")
-    world.compare()
-
-
-def library_cycle(world, context, **options):
-    """A whole cycle of the library, then the model's at the clock that the library reports."""
-    batch, days = world.random.choice([1, 2, 3, 5, 1000]), world.random.choice(DAYS)
-    world.note("library cycle", "batch", batch, "days", days)
-    context.set(batch_size=batch, partition_cleanup_days=days, **options)
-    report = context.cycle()
-    counts = world.model.cycle(report["clock_us"], batch, days)
-    world.expect("report", {name: report[name] for name in counts}, counts)
-    world.compare(exact_history=False)
