@@ -2,7 +2,7 @@
 -- Locks: none. Writes nothing.
 DO $qretention$
 DECLARE
-    v_table text;
+    v_table pg_catalog.text;
 BEGIN
     PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
     FOREACH v_table IN ARRAY ARRAY['queues', 'log_partitions', 'log_segments', 'log_txns',

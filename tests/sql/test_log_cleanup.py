@@ -282,6 +282,25 @@ def test_L9_v1_says_that_a_large_sidecar_ended_its_batch(log):
     assert log.cleanup() == {"deleted": 1, "done": True}
 
 
+def test_B91_a_batch_takes_few_locks_of_the_lock_table(log):
+    queue = log.queue()
+    log.sql(
+        "INSERT INTO {q}.log_partitions (queue_id, name, created_at, last_write_at)"
+        " SELECT %s, n::text, %s, %s FROM generate_series(1, 2000) AS n",
+        queue,
+        log.at(90 * DAY),
+        log.at(80 * DAY),
+    )
+    log.sql(
+        "INSERT INTO {q}.log_consumers (partition_id, created_at) SELECT id, %s FROM {q}.log_partitions",
+        log.at(90 * DAY),
+    )
+    log.connection.autocommit = False
+    assert log.cleanup_v2(rows=1500)["deleted"] == 1500
+    assert log.one("SELECT count(*) FROM pg_locks WHERE pid = pg_backend_pid()") < 60
+    log.connection.rollback()
+
+
 def random_partition(log, dice):
     """One partition with each trait drawn at random, half of the draws harmless."""
     ages = [None, 90 * DAY, 90 * DAY, 90 * DAY, 30 * DAY, 29 * DAY]

@@ -27,7 +27,7 @@ DECLARE
     v_log constant pg_catalog.text := @log_literal@;
     v_streams constant pg_catalog.text := @streams_literal@;
     v_ranges constant pg_catalog.text[] := '{partition_id,base_offset,end_offset,created_at}';
-    v_grant record;
+    v_grant pg_catalog.record;
     v_column pg_catalog.text;
     v_sequence pg_catalog.text;
 BEGIN
