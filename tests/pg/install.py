@@ -65,13 +65,17 @@ def substitute(text, replacements):
     return pattern.sub(lambda match: replacements[match[0]], text)
 
 
-def entries(part):
-    """(kind, path) of each line of the part's install.list."""
+def entries(part, listing="install.list"):
+    """(kind, path) of each line of the part's install.list and of the lists that it includes."""
     folder = os.path.join(SQL, part)
-    with open(os.path.join(folder, "install.list"), encoding="utf-8") as listing:
-        for line in listing:
+    with open(os.path.join(folder, listing), encoding="utf-8") as lines:
+        for line in lines:
             words = line.split("#")[0].split()
-            if words:
+            if not words:
+                continue
+            if words[0] == "include":
+                yield from entries(part, words[1])
+            else:
                 yield words[0], os.path.join(folder, words[1])
 
 

@@ -11,6 +11,7 @@
 --                 xmin, so later looks need not read older index entries, dead ones above all
 -- pinned_since    not NULL: old enough for rule 2, but held by its slowest group
 -- pinned_group    that group; NULL: nobody consumes
+-- pinned_offset   what the group must have committed to let the head go
 --
 -- Every update changes an indexed column, so none is HOT and a low fillfactor would be waste; what
 -- the rows need is vacuum early, and no truncation, which would lock the table.
@@ -21,7 +22,8 @@ CREATE TABLE IF NOT EXISTS @log@.retention_floors (
     txns_floor timestamptz NOT NULL DEFAULT '-infinity',
     look_xid bigint,
     pinned_since timestamptz,
-    pinned_group text
+    pinned_group text,
+    pinned_offset bigint
 ) WITH (
     autovacuum_vacuum_scale_factor = 0.01,
     autovacuum_vacuum_threshold = 1000,
