@@ -42,7 +42,8 @@ setup_no_default_cluster()
 {
 	setup_as_root sh -c '
 		folder=/etc/postgresql-common/createcluster.d
-		mkdir -p "$folder" && echo "create_main_cluster = false" >"$folder/qretention-setup.conf"'
+		mkdir -p "$folder" &&
+			echo "create_main_cluster = false" >"$folder/qretention-setup.conf"'
 }
 
 setup_default_cluster_again()
@@ -53,8 +54,8 @@ setup_default_cluster_again()
 setup_apt()
 {
 	setup_as_root env DEBIAN_FRONTEND=noninteractive NEEDRESTART_MODE=l apt-get -q \
-		-o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 -o Dpkg::Options::=--force-confold "$@" \
-		</dev/null
+		-o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 -o Dpkg::Options::=--force-confold \
+		"$@" </dev/null
 }
 
 # setup_packages PACKAGE...: installs what is missing, and says nothing where nothing is.
@@ -74,8 +75,9 @@ setup_packages()
 	installed=yes
 	log=$(mktemp) || return 1
 	# shellcheck disable=SC2086 # a list of words
-	{ setup_apt update && setup_apt install -y --no-install-recommends $missing; } >"$log" 2>&1 ||
-		installed=no
+	{
+		setup_apt update && setup_apt install -y --no-install-recommends $missing
+	} >"$log" 2>&1 || installed=no
 	[ $installed = yes ] || cat "$log" >&2
 	rm -f "$log"
 	[ $new_server = no ] || setup_default_cluster_again

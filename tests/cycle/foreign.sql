@@ -1,7 +1,8 @@
 -- Somebody else's versions of the contract functions, as a broker may bring them along. Simple on
 -- purpose: one look for the boundary, one delete. Schema queen, run as one script.
 
-CREATE FUNCTION queen.log_retention_boundary_v1(p_partition_id uuid, p_from bigint, p_cutoff timestamptz)
+CREATE FUNCTION queen.log_retention_boundary_v1(
+    p_partition_id uuid, p_from bigint, p_cutoff timestamptz)
 RETURNS bigint LANGUAGE sql AS $$
     SELECT COALESCE(
         (SELECT min(base_offset) FROM queen.log_segments
@@ -46,7 +47,8 @@ BEGIN
     IF v_deleted = 0 THEN
         RETURN jsonb_build_object('deleted', 0, 'new_log_start', v_start, 'done', true);
     END IF;
-    DELETE FROM queen.log_segments WHERE partition_id = p_pid AND base_offset BETWEEN v_start AND v_last;
+    DELETE FROM queen.log_segments
+    WHERE partition_id = p_pid AND base_offset BETWEEN v_start AND v_last;
     UPDATE queen.log_partitions SET log_start = v_new WHERE id = p_pid;
     INSERT INTO queen.retention_history (partition_id, messages_deleted, retention_type)
     VALUES (p_pid, v_new - v_start, COALESCE(p_history_type,
@@ -77,7 +79,8 @@ BEGIN
     IF v_deleted = 0 THEN
         RETURN jsonb_build_object('deleted', 0, 'new_txns_start', v_start, 'done', true);
     END IF;
-    DELETE FROM queen.log_txns WHERE partition_id = p_pid AND base_offset BETWEEN v_start AND v_last;
+    DELETE FROM queen.log_txns
+    WHERE partition_id = p_pid AND base_offset BETWEEN v_start AND v_last;
     UPDATE queen.log_partitions SET txns_start = v_new WHERE id = p_pid;
     RETURN jsonb_build_object('deleted', v_deleted, 'new_txns_start', v_new, 'done', false);
 END
@@ -106,14 +109,17 @@ DECLARE
     v_ids uuid[];
     v_dead uuid[];
 BEGIN
-    v_ids := ARRAY(SELECT id FROM queen.log_partitions WHERE queen.log_partition_dead_v1(id, p_cutoff)
+    v_ids := ARRAY(SELECT id FROM queen.log_partitions
+        WHERE queen.log_partition_dead_v1(id, p_cutoff)
         ORDER BY id LIMIT GREATEST(p_max_rows, 1) FOR UPDATE SKIP LOCKED);
-    v_dead := ARRAY(SELECT id FROM unnest(v_ids) AS id WHERE queen.log_partition_dead_v1(id, p_cutoff));
+    v_dead := ARRAY(SELECT id FROM unnest(v_ids) AS id
+        WHERE queen.log_partition_dead_v1(id, p_cutoff));
     DELETE FROM queen.log_txns WHERE partition_id = ANY (v_dead);
     INSERT INTO queen.retention_history (partition_id, retention_type)
     SELECT id, '__partition_deleted__' FROM unnest(v_dead) AS id;
     DELETE FROM queen.log_partitions WHERE id = ANY (v_dead);
-    RETURN jsonb_build_object('deleted', cardinality(v_dead), 'done', cardinality(v_ids) < p_max_rows);
+    RETURN jsonb_build_object(
+        'deleted', cardinality(v_dead), 'done', cardinality(v_ids) < p_max_rows);
 END
 $$;
 

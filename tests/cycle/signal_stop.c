@@ -1,5 +1,6 @@
 /*
- * Raises qret_stop from a signal handler of C, as a host does. Compiled by test_stop.py; it is no part of the library.
+ * Raises qret_stop from a signal handler of C, as a host does. Compiled by test_stop.py; it is no
+ * part of the library.
  */
 #include <errno.h>
 #include <signal.h>

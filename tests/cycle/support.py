@@ -55,7 +55,10 @@ def deletes(db, relation="log_segments"):
     )
 
 
-def fail_deletes_of(db, partition_id, raise_sql="RAISE EXCEPTION 'not today'", table="log_segments"):
+NOT_TODAY = "RAISE EXCEPTION 'not today'"
+
+
+def fail_deletes_of(db, partition_id, raise_sql=NOT_TODAY, table="log_segments"):
     """Deleting a row of that partition runs the PL/pgSQL statement given."""
     db.sql(
         f"""CREATE OR REPLACE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -1,4 +1,4 @@
-"""L19, its failing half, and L20: one bad item never stops the others; what is hopeless ends at once."""
+"""L19, its failing half, and L20: a bad item never stops the others; what is hopeless ends at once."""
 
 import threading
 
@@ -189,8 +189,8 @@ def test_broken_contract_does_not_spin(cluster):
     db = support.foreign_database(cluster)
     bulk.backlog(db, 2, 2)
     db.sql(
-        "CREATE OR REPLACE FUNCTION queen.log_retention_step_v1(p_pid uuid, p_all_cutoff timestamptz,"
-        " p_completed_cutoff timestamptz, p_max_rows int, p_history_type text DEFAULT NULL)"
+        "CREATE OR REPLACE FUNCTION queen.log_retention_step_v1(p_pid uuid,"
+        " p_all_cutoff timestamptz, p_completed_cutoff timestamptz, p_max_rows int, p_history_type text DEFAULT NULL)"
         " RETURNS jsonb LANGUAGE sql AS"
         """ $$ SELECT '{"deleted": 0, "new_log_start": 0, "done": false}'::jsonb $$"""
     )

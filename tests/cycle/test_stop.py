@@ -1,4 +1,4 @@
-"""No batch begins after qret_stop: raised in every state, from elsewhere, asleep, and beside a hung server."""
+"""No batch begins after qret_stop: in every state, from elsewhere, asleep, beside a hung server."""
 
 import contextlib
 import ctypes

@@ -64,7 +64,7 @@ def test_transaction_is_read_committed_whatever_the_default(db, isolation):
 
 def spy_on_cutoffs(db):
     """The foreign step records what it was called with."""
-    db.sql("CREATE TABLE public.calls (n serial, pid uuid, every timestamptz, completed timestamptz)")
+    db.sql("CREATE TABLE public.calls (pid uuid, every timestamptz, completed timestamptz)")
     db.sql("ALTER FUNCTION queen.log_retention_step_v1 RENAME TO inner_step")
     db.sql(
         """CREATE FUNCTION queen.log_retention_step_v1(p_pid uuid, p_all_cutoff timestamptz,
@@ -105,7 +105,8 @@ def test_clock_is_one_for_the_cycle(foreign_db):
 @pytest.mark.parametrize("style", ["ISO, MDY", "SQL, DMY", "German", "Postgres, MDY"])
 def test_cutoffs_ignore_date_style_and_time_zone(foreign_db, zone, style):
     """L15"""
-    for name, value in (("timezone", zone), ("datestyle", style), ("intervalstyle", "sql_standard")):
+    settings = {"timezone": zone, "datestyle": style, "intervalstyle": "sql_standard"}
+    for name, value in settings.items():
         foreign_db.sql(f"ALTER DATABASE \"{foreign_db.name}\" SET {name} = '{value}'")
     bulk.backlog(
         foreign_db,

@@ -160,7 +160,8 @@ def test_cycle_touches_nothing_else(db):
     )
     if traces:
         db.sql(
-            "INSERT INTO queen.message_traces (partition_id, transaction_id) VALUES (%s, 't')", ids[3]
+            "INSERT INTO queen.message_traces (partition_id, transaction_id) VALUES (%s, 't')",
+            ids[3],
         )
     with qret.Context(db.dsn) as context:
         report = context.cycle()

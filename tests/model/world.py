@@ -11,6 +11,7 @@ from model.reference import DAY, SECOND
 from pg.broker import Broker, to_us
 
 WINDOWS = [None, 0, -1, -7, 30, 60, 600, 3600, 86_400, 2_147_483_647]
+MAX_WAITS = WINDOWS + [None] * 5
 DEDUP_WINDOWS = [0, -1, 1, 60, 900, 3600, 7200, 40 * 86_400]
 AGES = [1, 29, 30, 59, 60, 599, 600, 899, 900, 3599, 3600, 7200, 86_400, 2 * 86_400]
 SILENCES = [86_400, 2 * 86_400, 31 * 86_400]
@@ -102,7 +103,7 @@ class World:
             "retention_enabled": self.random.choices([True, False, None], [8, 1, 1])[0],
             "retention_seconds": self.random.choice(WINDOWS),
             "completed_retention_seconds": self.random.choice(WINDOWS),
-            "max_wait_time_seconds": self.random.choices(WINDOWS, [6] + [1] * (len(WINDOWS) - 1))[0],
+            "max_wait_time_seconds": self.random.choice(MAX_WAITS),
             "dedup_window_seconds": self.random.choice(DEDUP_WINDOWS),
         }
 

@@ -46,7 +46,8 @@ class Broker:
     def sql(self, text, *args):
         """One statement; {q} is the log schema and {s} the streams schema."""
         with self.connection.cursor() as cursor:
-            cursor.execute(text.replace("{q}", self.schema).replace("{s}", self.streams), args or None)
+            text = text.replace("{q}", self.schema).replace("{s}", self.streams)
+            cursor.execute(text, args or None)
             return cursor.fetchall() if cursor.description else []
 
     def one(self, text, *args):
@@ -125,7 +126,8 @@ class Broker:
         with Transaction(self):
             ids = sorted({pid for pid, _ in pushes}, key=lambda pid: uuid.UUID(pid).bytes)
             locked = self.sql(
-                "SELECT id FROM {q}.log_partitions WHERE id = ANY (%s::uuid[]) ORDER BY id FOR UPDATE",
+                "SELECT id FROM {q}.log_partitions WHERE id = ANY (%s::uuid[])"
+                " ORDER BY id FOR UPDATE",
                 ids,
             )
             if len(locked) != len(ids):
@@ -155,8 +157,8 @@ class Broker:
             return None, None, to_us(stamp)
         base, end = last_offset + 1, last_offset + len(messages)
         self.sql(
-            "UPDATE {q}.log_partitions SET last_offset = %s, last_write_at = CASE WHEN last_write_at"
-            " < %s - interval '1 second' THEN %s ELSE last_write_at END WHERE id = %s",
+            "UPDATE {q}.log_partitions SET last_offset = %s,"
+            " last_write_at = CASE WHEN last_write_at < %s - interval '1 second' THEN %s ELSE last_write_at END WHERE id = %s",
             end,
             stamp,
             stamp,
@@ -208,8 +210,10 @@ class Broker:
             )
         )
 
-    def pop(self, partition_id, group=QUEUE_MODE, auto_ack=False, worker="worker", lease_seconds=60):
-        """Claims the next batch: (base wanted, end) or None when there is nothing or it is leased."""
+    def pop(
+        self, partition_id, group=QUEUE_MODE, auto_ack=False, worker="worker", lease_seconds=60
+    ):
+        """Claims the next batch: (base wanted, end); None when there is none or it is leased."""
         with Transaction(self):
             self.subscribe(partition_id, group)
             claimed = self.sql(
@@ -280,8 +284,8 @@ class Broker:
         """Acknowledges the leased batch, or a part of it; False without a live lease."""
         return bool(
             self.sql(
-                "UPDATE {q}.log_consumers SET committed = LEAST(batch_end, COALESCE(%s, batch_end)),"
-                " batch_end = NULL, worker_id = NULL, lease_expires_at = NULL"
+                "UPDATE {q}.log_consumers"
+                " SET committed = LEAST(batch_end, COALESCE(%s, batch_end)), batch_end = NULL, worker_id = NULL, lease_expires_at = NULL"
                 " WHERE partition_id = %s AND consumer_group = %s AND worker_id = %s"
                 " AND batch_end IS NOT NULL AND lease_expires_at > clock_timestamp()"
                 " RETURNING committed",

@@ -10,7 +10,8 @@ def queue(db, name="queue", tenant=None, **policy):
         values["tenant_id"] = str(tenant)
     columns, marks = ", ".join(values), ", ".join(["%s"] * len(values))
     return db.one(
-        f"INSERT INTO queen.queues ({columns}) VALUES ({marks}) RETURNING id::text", *values.values()
+        f"INSERT INTO queen.queues ({columns}) VALUES ({marks}) RETURNING id::text",
+        *values.values(),
     )
 
 
@@ -55,7 +56,8 @@ def segments(db, partition_ids, count, age_seconds=0, messages=1, blob_bytes=10,
             list(partition_ids),
         )
     db.sql(
-        "UPDATE queen.log_partitions SET last_offset = last_offset + %s WHERE id = ANY (%s::uuid[])",
+        "UPDATE queen.log_partitions SET last_offset = last_offset + %s"
+        " WHERE id = ANY (%s::uuid[])",
         count * messages,
         list(partition_ids),
     )

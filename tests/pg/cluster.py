@@ -47,7 +47,7 @@ SETTINGS = {
 
 
 def binaries():
-    """The folder with initdb and postgres: QRETENTION_PGBIN, else the newest that Debian installed."""
+    """The folder with initdb and postgres: QRETENTION_PGBIN, else the newest of Debian's."""
     chosen = os.environ.get("QRETENTION_PGBIN")
     if chosen:
         return chosen
@@ -252,7 +252,8 @@ class Cluster:
                 return
             except psycopg2.OperationalError as error:
                 if self.process.poll() is not None or time.monotonic() > deadline:
-                    raise RuntimeError(f"the server did not start: {error}\n{self.log()}") from error
+                    text = f"the server did not start: {error}\n{self.log()}"
+                    raise RuntimeError(text) from error
                 time.sleep(0.02)
 
     def kill(self, how=signal.SIGQUIT):

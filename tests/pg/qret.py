@@ -32,14 +32,17 @@ class Failure(Exception):
         super().__init__(f"{call}: {types.name_of(code)} {sqlstate} {message} ({hint})")
 
 
+def is_library(file):
+    return os.path.isfile(file) and not file.endswith(".symbols")
+
+
 def path():
     """The shared library: QRETENTION_LIBRARY, else the one in the build folder."""
     chosen = os.environ.get("QRETENTION_LIBRARY")
     if chosen:
         return chosen
     for pattern in ("build/lib*/libqretention.so*", "build/libqretention.so*"):
-        found = [p for p in glob.glob(os.path.join(ROOT, pattern)) if not p.endswith((".p", ".sym"))]
-        found = sorted(p for p in found if os.path.isfile(p))
+        found = sorted(p for p in glob.glob(os.path.join(ROOT, pattern)) if is_library(p))
         if found:
             return found[-1]
     raise FileNotFoundError("libqretention.so is not built: run meson, or set QRETENTION_LIBRARY")
@@ -69,7 +72,8 @@ def _rows(call, kind):
         row = kind()
         if call(len(rows), ctypes.byref(row)) != types.DONE:
             return rows
-        rows.append({k: v.decode() if isinstance(v, bytes) else v for k, v in row.as_dict().items()})
+        values = row.as_dict().items()
+        rows.append({k: v.decode() if isinstance(v, bytes) else v for k, v in values})
 
 
 def options():
