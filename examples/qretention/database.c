@@ -83,26 +83,33 @@ static PGconn *open_connection(const char *dsn, struct failure *ret_failure)
 	return connection;
 }
 
-/* SELECT * FROM "schema".function(arguments), on the heap. */
-static char *build_call(PGconn *connection, const char *schema, const char *function,
-                        const char *arguments)
+/* SELECT columns FROM "schema".function(arguments), on the heap. */
+static char *build_text(PGconn *connection, const char *schema, const struct database_call *call)
 {
+	static const char format[] = "SELECT %s FROM %s.%s(%s)";
 	char *quoted = PQescapeIdentifier(connection, schema, strlen(schema));
-	size_t size = quoted ? strlen(quoted) + strlen(function) + strlen(arguments) + 24 : 0;
+	size_t size = strlen(call->columns) + strlen(call->function) + strlen(call->arguments) +
+	              (quoted ? strlen(quoted) : 0) + sizeof(format);
 	char *text = quoted ? malloc(size) : NULL;
 
 	if (text != NULL)
-		snprintf(text, size, "SELECT * FROM %s.%s(%s)", quoted, function, arguments);
+		snprintf(text, size, format, call->columns, quoted, call->function,
+		         call->arguments);
 	PQfreemem(quoted);
 	return text;
 }
 
-/* Runs it, and sets the failure's code: QRET_DONE with the rows, or what went wrong. */
-static PGresult *run_call(PGconn *connection, const char *text, int value_count,
-                          const char *const *values, struct failure *ret_failure)
+/* Sets the failure's code: QRET_DONE with the rows, or what went wrong. */
+static PGresult *run_call(PGconn *connection, const char *schema, const struct database_call *call,
+                          struct failure *ret_failure)
 {
-	PGresult *rows = PQexecParams(connection, text, value_count, NULL, values, NULL, NULL, 0);
+	char *text = build_text(connection, schema, call);
+	PGresult *rows;
 
+	if (text == NULL)
+		return NULL;
+	rows = PQexecParams(connection, text, call->value_count, NULL, call->values, NULL, NULL, 0);
+	free(text);
 	if (PQresultStatus(rows) == PGRES_TUPLES_OK) {
 		ret_failure->code = QRET_DONE;
 		return rows;
@@ -112,26 +119,24 @@ static PGresult *run_call(PGconn *connection, const char *text, int value_count,
 	return NULL;
 }
 
-int database_call(struct driver *driver, const char *function, const char *arguments,
-                  int value_count, const char *const *values, struct pg_result **ret_rows,
-                  struct failure *ret_failure)
+int database_call(struct driver *driver, const struct database_call *call,
+                  struct pg_result **ret_rows, struct failure *ret_failure)
 {
 	int rc = qret_connect(driver->ctx, driver->settings.dsn);
-	char *schema = driver_get(driver, "event_schema");
 	PGconn *connection = NULL;
-	char *text = NULL;
+	char *schema;
 
 	*ret_failure = (struct failure){ .code = QRET_ERR_NOMEM };
-	if (rc != QRET_DONE)
+	if (rc != QRET_DONE) {
 		failure_take(driver->ctx, rc, ret_failure);
-	else if (schema != NULL)
+		return rc;
+	}
+	schema = driver_get(driver, "event_schema");
+	if (schema != NULL)
 		connection = open_connection(driver->settings.dsn, ret_failure);
 	if (connection != NULL)
-		text = build_call(connection, schema, function, arguments);
-	if (text != NULL)
-		*ret_rows = run_call(connection, text, value_count, values, ret_failure);
-	free(text);
-	free(schema);
+		*ret_rows = run_call(connection, schema, call, ret_failure);
 	PQfinish(connection);
+	free(schema);
 	return ret_failure->code;
 }

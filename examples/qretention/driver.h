@@ -161,13 +161,17 @@ void output_step_row(const char *name, const struct qret_step_result *result);
 
 struct pg_result;
 
-/*
- * Calls a function of the event schema, `arguments` being its text between the parentheses with
- * $1.. for the values. Returns QRET_DONE with the rows (the caller clears them) or an error with
- * its failure.
- */
-int database_call(struct driver *driver, const char *function, const char *arguments,
-                  int value_count, const char *const *values, struct pg_result **ret_rows,
-                  struct failure *ret_failure);
+/* A call of a function of the event schema. */
+struct database_call {
+	const char *columns;   /* the SELECT list */
+	const char *function;  /* its name, without the schema */
+	const char *arguments; /* the text between its parentheses, with $1.. for the values */
+	const char *const *values;
+	int value_count;
+};
+
+/* Returns QRET_DONE with the rows (the caller clears them), or an error with its failure. */
+int database_call(struct driver *driver, const struct database_call *call,
+                  struct pg_result **ret_rows, struct failure *ret_failure);
 
 #endif
