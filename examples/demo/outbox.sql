@@ -33,7 +33,7 @@ SELECT k.kind, now() - k.age, k.policy, extract(epoch FROM k.own_window)::intege
 FROM :"demo".kinds AS k CROSS JOIN generate_series(1, k.events);
 
 INSERT INTO :"event".delivery (event_id, receiver_key, target, status, completed_at, succeeded_at)
-SELECT e.id, 'receiver-' || LEAST(d.number, 3), d.number::text, d.status,
+SELECT e.id, (ARRAY['mailer', 'ledger', 'partner'])[LEAST(d.number, 3)], d.number::text, d.status,
     CASE WHEN d.status NOT IN ('pending', 'failed') THEN e.recorded_at END,
     CASE WHEN d.status = 'succeeded' THEN e.recorded_at END
 FROM :"demo".kinds AS k JOIN :"event".event AS e ON e.name = k.kind
