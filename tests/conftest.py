@@ -1,5 +1,7 @@
 """Fixtures that every suite uses: a private cluster a worker, a fresh database a test."""
 
+import signal
+
 import pytest
 
 from pg import qret
@@ -7,6 +9,11 @@ from pg.cluster import Cluster
 
 LOG_PARTS = ("broker", "log")
 LOG_TAIL = 20000
+
+
+def pytest_configure():
+    """A run that is ended from outside cleans up as after Ctrl-C."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

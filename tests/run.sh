@@ -50,6 +50,21 @@ finish()
 	exit $failed
 }
 
+# A bare chroot has no /proc; valgrind and the memory test read it. Taken away again at the end.
+proc_mounted=no
+mount_proc()
+{
+	if [ ! -e /proc/self/maps ] && [ "$(id -u)" -eq 0 ] && mount -t proc proc /proc; then
+		proc_mounted=yes
+	fi
+}
+
+umount_proc()
+{
+	[ $proc_mounted = no ] || umount -l /proc
+	proc_mounted=no
+}
+
 packages()
 {
 	# shellcheck disable=SC2086 # lists of words
@@ -128,6 +143,10 @@ if [ -z "$wanted" ]; then
 	wanted="format clang unit valgrind pytest"
 fi
 
+trap umount_proc EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+mount_proc
 stage packages packages || finish
 stage build build_gcc || finish
 paths=

@@ -38,6 +38,7 @@ SETTINGS = {
     "max_wal_senders": "0",
     "max_wal_size": "512MB",
     "checkpoint_timeout": "1h",
+    "dynamic_shared_memory_type": "mmap",  # in the data folder, so it goes with it
     "log_checkpoints": "off",
     "log_line_prefix": "%m [%p] %q%u@%d/%a ",
     "log_timezone": "UTC",

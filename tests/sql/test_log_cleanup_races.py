@@ -7,7 +7,7 @@ import psycopg2
 import pytest
 
 from pg.broker import Broker
-from sql.log_support import DAY, Log
+from sql.log_support import DAY, Log, cut, source
 
 
 @pytest.fixture
@@ -102,21 +102,28 @@ def test_L9_a_partition_whose_consumer_is_at_work_is_spared(log, broker, step, w
     assert getattr(log, step)()["deleted"] == 1
 
 
-@pytest.mark.parametrize("step", STEPS)
-def test_L9_a_committed_dead_letter_is_seen_by_the_second_look(log, broker, step):
-    """It commits after the candidate scan took its snapshot and before the consumer rows are locked."""
-    pid = empty(log)
-    log.sql(
-        "CREATE FUNCTION {q}.pause() RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN"
-        " PERFORM pg_advisory_lock(1); PERFORM pg_advisory_unlock(1); RETURN true; END $$"
-    )
-    # The candidate scan waits at its end, with the partitions locked.
-    text = log.one("SELECT pg_get_functiondef('{q}.retention_cleanup_delete_v1'::regproc)")
+SECOND_LOOK = "\n      AND \"queen\".log_partition_dead_v1(candidate.id, p_cutoff)"
+PAUSE = """    deleted := 0;
+    PERFORM pg_advisory_lock(1);
+    PERFORM pg_advisory_unlock(1);
+"""
+
+
+def with_pause(log, without=""):
+    """Lets the deleting half wait for an advisory lock first, and takes a clause out of it."""
+    text = source("cleanup/retention_cleanup_delete_v1.sql")
+    if without:
+        text = cut(text, without)
     assert text.count("    deleted := 0;\n") == 1
-    with log.connection.cursor() as cursor:
-        cursor.execute(
-            text.replace("    deleted := 0;\n", "    deleted := 0;\n    PERFORM queen.pause();\n")
-        )
+    log.sql(text.replace("    deleted := 0;\n", PAUSE))
+
+
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("without, deleted", [("", 0), (SECOND_LOOK, 1)])
+def test_L9_a_committed_dead_letter_is_seen_by_the_second_look(log, broker, step, without, deleted):
+    """It commits after the candidate scan's snapshot and before the consumer rows are locked."""
+    pid = empty(log)
+    with_pause(log, without)
     gate = Log(log.db)
     gate.sql("SELECT pg_advisory_lock(1)")
     cleaner = Log(log.db, application_name="cleaner")
@@ -124,9 +131,27 @@ def test_L9_a_committed_dead_letter_is_seen_by_the_second_look(log, broker, step
     wait_until_blocked(log, "cleaner")
     broker.dead_letter(pid, "group", 9)
     gate.sql("SELECT pg_advisory_unlock(1)")
-    assert running.result()["deleted"] == 0
+    assert running.result()["deleted"] == deleted
     assert running.error is None
-    assert log.exists(pid)
+    assert log.exists(pid) is not bool(deleted)
+
+
+HELD_CONSUMERS = """(
+        SELECT count(*)
+        FROM "queen".log_consumers AS c
+        WHERE c.partition_id = candidate.id
+    ) <= COALESCE(held.consumers, 0)
+      AND """
+
+
+def test_L9_without_the_look_at_held_consumers_it_would_wait_for_them(log, broker):
+    pid = empty(log)
+    log.sql(cut(source("cleanup/retention_cleanup_delete_v1.sql"), HELD_CONSUMERS))
+    log.sql("SET lock_timeout = 200")
+    with broker.transaction():
+        broker.seek(pid, "group", 9)
+        with pytest.raises(psycopg2.errors.LockNotAvailable):
+            log.cleanup()
 
 
 def test_L9_a_batch_that_was_spared_whole_does_not_loop(log, broker):

@@ -2,6 +2,7 @@
 
 import uuid
 
+import psycopg2
 import pytest
 
 from sql.log_support import DAY, Log
@@ -330,3 +331,44 @@ def test_steps_touch_neither_dead_letters_nor_traces_nor_queues(log):
     log.purge(pid, DAY)
     log.evict(pid, DAY)
     assert log.kept() == before
+
+
+def test_L12_steps_put_the_planner_settings_back(log):
+    settings = "SELECT name, setting FROM pg_settings WHERE name ~ '^(enable_|jit|search_path)'"
+    pid = log.partition()
+    log.segments(pid, [50 * DAY] * 3)
+    before = log.sql(settings)
+    log.connection.autocommit = False
+    log.retain(pid, stale=DAY)
+    log.purge(pid, DAY)
+    log.evict(pid, DAY)
+    assert log.cleanup()["deleted"] == 1
+    assert log.cleanup_v2()["deleted"] == 0
+    assert log.sql(settings) == before
+    log.connection.rollback()
+
+
+def test_a_trigger_that_keeps_rows_keeps_the_watermark(log):
+    pid = log.partition()
+    log.segments(pid, [50 * DAY] * 3)
+    log.sql(
+        "CREATE FUNCTION {q}.keep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$"
+    )
+    for table in ("log_segments", "log_txns"):
+        log.sql(
+            f"CREATE TRIGGER keep BEFORE DELETE ON {{q}}.{table} FOR EACH ROW EXECUTE FUNCTION {{q}}.keep()"
+        )
+    assert log.retain(pid, stale=DAY) == NOTHING
+    assert log.purge(pid, DAY) == {"deleted": 0, "new_txns_start": 0, "done": True}
+    assert log.history(pid) == []
+    assert log.bases(pid) == [0, 10, 20] == log.bases(pid, "log_txns")
+
+
+def test_a_step_that_fails_leaves_everything(log):
+    pid = log.partition()
+    log.segments(pid, [50 * DAY] * 3)
+    log.sql("ALTER TABLE {q}.retention_history ADD CHECK (messages_deleted < 5)")
+    with pytest.raises(psycopg2.errors.CheckViolation):
+        log.retain(pid, stale=DAY)
+    assert log.bases(pid) == [0, 10, 20]
+    assert log.watermark(pid) == 0
