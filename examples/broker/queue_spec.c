@@ -3,12 +3,17 @@
 #include "broker.h"
 #include "text.h"
 
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-static int fail(char *error, const char *format, const char *what)
+__attribute__((format(printf, 2, 3))) static int fail(char *error, const char *format, ...)
 {
-	snprintf(error, ARGUMENT_ERROR_SIZE, format, what);
+	va_list values;
+
+	va_start(values, format);
+	vsnprintf(error, ARGUMENT_ERROR_SIZE, format, values);
+	va_end(values);
 	return -1;
 }
 
@@ -88,7 +93,7 @@ static int parse_name(char *word, struct queue_spec *spec, char *error)
 			return fail(error, "--queue: %.40s*N takes N from 1 to 100000", word);
 	}
 	if (word[0] == '\0' || strlen(word) >= NAME_SIZE)
-		return fail(error, "%s", "--queue: the name has 1 to 63 bytes");
+		return fail(error, "--queue: the name has 1 to 63 bytes");
 	memcpy(spec->name, word, strlen(word) + 1);
 	spec->copies = (int)copies;
 	return 0;
@@ -102,7 +107,7 @@ int queue_spec_parse(const char *text, struct queue_spec *ret_spec,
 	char *rest = NULL;
 	char *word = copy ? strtok_r(copy, ",", &rest) : NULL;
 	int rc = word ? parse_name(word, &spec, ret_error)
-	              : fail(ret_error, "%s", "--queue: a name is missing");
+	              : fail(ret_error, "--queue: a name is missing");
 
 	while (rc == 0 && (word = strtok_r(NULL, ",", &rest)) != NULL)
 		rc = parse_pair(word, &spec, ret_error);

@@ -4,6 +4,7 @@
 #include "text.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,9 +60,14 @@ static int find_letter(const struct parser *parser, char letter, struct found *r
 	return 0;
 }
 
-static int fail(const struct parser *parser, const char *format, const char *name)
+__attribute__((format(printf, 2, 3))) static int fail(const struct parser *parser,
+                                                      const char *format, ...)
 {
-	snprintf(parser->error, ARGUMENT_ERROR_SIZE, format, name);
+	va_list values;
+
+	va_start(values, format);
+	vsnprintf(parser->error, ARGUMENT_ERROR_SIZE, format, values);
+	va_end(values);
 	return -1;
 }
 
@@ -97,7 +103,7 @@ static int store(const struct parser *parser, const struct found *found, const c
 		return store_integer(parser, found, value);
 	case ARGUMENT_LIST:
 		if (argument_list_add(found->into, value) < 0)
-			return fail(parser, "%s", "out of memory");
+			return fail(parser, "out of memory");
 		return 0;
 	}
 	return 0;
@@ -159,7 +165,7 @@ static int parse_word(struct parser *parser, const char *word, struct argument_l
 	if (word[0] == '-' && word[1] != '\0')
 		return parse_letters(parser, word + 1);
 	if (argument_list_add(words, word) < 0)
-		return fail(parser, "%s", "out of memory");
+		return fail(parser, "out of memory");
 	return 0;
 }
 
@@ -178,7 +184,7 @@ int arguments_parse(int argc, char **argv, const struct argument_group *groups, 
 		}
 		if (options_ended) {
 			if (argument_list_add(ret_words, word) < 0)
-				return fail(&parser, "%s", "out of memory");
+				return fail(&parser, "out of memory");
 		} else if (parse_word(&parser, word, ret_words) < 0) {
 			return -1;
 		}

@@ -56,25 +56,25 @@ const char *text_duration(char buffer[TEXT_SMALL], int64_t us)
 	return buffer;
 }
 
-static const char *format_time(char buffer[TEXT_SMALL], int64_t us, const char *format)
+const char *text_time(char buffer[TEXT_SMALL], int64_t us)
 {
 	int64_t seconds = us / MICROSECONDS - (us % MICROSECONDS < 0);
 	time_t moment = (time_t)seconds;
 	struct tm parts;
 
-	if (gmtime_r(&moment, &parts) == NULL || strftime(buffer, TEXT_SMALL, format, &parts) == 0)
+	if (gmtime_r(&moment, &parts) == NULL ||
+	    strftime(buffer, TEXT_SMALL, "%Y-%m-%d %H:%M:%SZ", &parts) == 0)
 		snprintf(buffer, TEXT_SMALL, "%" PRId64 " s", seconds);
 	return buffer;
 }
 
-const char *text_time(char buffer[TEXT_SMALL], int64_t us)
-{
-	return format_time(buffer, us, "%Y-%m-%d %H:%M:%SZ");
-}
-
 const char *text_time_of_day(char buffer[TEXT_SMALL], int64_t us)
 {
-	return format_time(buffer, us, "%H:%M:%SZ");
+	char *blank;
+
+	text_time(buffer, us);
+	blank = strrchr(buffer, ' ');
+	return blank && blank[1] != 's' ? blank + 1 : buffer;
 }
 
 static int dash_before(int byte)

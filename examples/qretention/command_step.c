@@ -119,7 +119,28 @@ static int has_cutoff(int32_t phase, const struct qret_work_item *item)
 	       item->completed_cutoff_us != QRET_CUTOFF_OFF;
 }
 
-/* wanted: NULL for all of the list. */
+/* What a step that neither did its work nor missed a lock says. Returns the exit code. */
+static int step_ended(const struct step_run *run, int rc)
+{
+	if (rc < 0)
+		return failure_report_last(run->driver, "step", rc);
+	if (rc != QRET_DONE && rc != QRET_PARTIAL)
+		fprintf(stderr, "qretention: %s\n", outcome_meaning(rc));
+	return outcome_exit_code(rc);
+}
+
+static int no_such_partition(const struct step_run *run)
+{
+	const struct failure failure = {
+		.code = QRET_ERR_ARGUMENT,
+		.message = "there is no such partition",
+		.hint = "`qretention worklist --set work_list=scan` lists all of them",
+	};
+
+	return failure_report(run->driver, "step", &failure);
+}
+
+/* wanted: NULL for all of the list. Returns the exit code. */
 static int step_list(struct step_run *run, const struct qret_worklist *list, const uint8_t *wanted)
 {
 	struct qret_work_item item = { .size = sizeof(item) };
@@ -135,12 +156,9 @@ static int step_list(struct step_run *run, const struct qret_worklist *list, con
 		found = 1;
 		rc = step_item(run, &item, text_uuid(id, item.partition_id));
 		if (rc != QRET_DONE && rc != QRET_PARTIAL)
-			return rc;
+			return step_ended(run, rc);
 	}
-	if (!found)
-		fprintf(stderr, "qretention: no such partition; `qretention worklist "
-		                "--set work_list=scan` lists all\n");
-	return found ? run->outcome : QRET_ERR_ARGUMENT;
+	return found ? outcome_exit_code(run->outcome) : no_such_partition(run);
 }
 
 static int step_partitions(struct step_run *run)
@@ -159,12 +177,10 @@ static int step_partitions(struct step_run *run)
 	}
 	rc = qret_worklist_build(run->driver->ctx, &list);
 	if (rc != QRET_DONE)
-		return failure_report_last(run->driver, "step", rc);
+		return step_ended(run, rc);
 	rc = step_list(run, list, run->settings->partition ? wanted : NULL);
 	qret_worklist_free(list);
-	if (rc < 0 && rc != QRET_ERR_ARGUMENT)
-		return failure_report_last(run->driver, "step", rc);
-	return outcome_exit_code(rc);
+	return rc;
 }
 
 static void print_total(const struct step_run *run)
@@ -189,14 +205,11 @@ static int run_step(struct driver *driver, const void *settings, const struct ar
 	run.phase = phase->number;
 	if (phase->whole && run.settings->partition)
 		return usage_error("step", "this phase works on no single partition");
-	if (phase->whole) {
-		int rc = step_item(&run, NULL, phase->whole);
-
-		code = rc < 0 ? failure_report_last(driver, "step", rc) : outcome_exit_code(rc);
-	} else {
+	if (phase->whole)
+		code = step_ended(&run, step_item(&run, NULL, phase->whole));
+	else
 		code = step_partitions(&run);
-	}
-	if (code == 0 || code == QRET_PARTIAL || code == QRET_STOPPED)
+	if (run.steps > 0 || code == 0)
 		print_total(&run);
 	return code;
 }
@@ -207,9 +220,13 @@ const struct command command_step = {
 	.summary = "run single steps of one phase by hand",
 	.description =
 		"Runs one bounded step, each a transaction of its own, on every partition that the "
-		"work list names, or on one with --partition. PHASE is one of\n"
-		"1 retention, 2 txns-purge, 3 max-wait (each per partition),\n"
-		"4 partition-cleanup, 5 metrics-purge, 6 event-prune (a batch each).\n\n"
+		"work list names, or on one with --partition. PHASE is a number or a name:\n"
+		"1 retention: segments past their queue's windows\n"
+		"2 txns-purge: hashes that no duplicate can meet any more\n"
+		"3 max-wait: segments that waited too long, read or not\n"
+		"4 partition-cleanup: empty partitions, a batch of all\n"
+		"5 metrics-purge: old rows of the metrics tables, a batch\n"
+		"6 event-prune: events of the outbox, a batch\n\n"
 		"Steps are safe beside a running cycle. A step whose lock somebody held deletes "
 		"nothing; the exit code is then 5.",
 	.arguments = step_arguments,

@@ -72,6 +72,7 @@ void help_command(FILE *stream, const struct command *command);
 #define EXIT_USAGE   2 /* the command line is wrong */
 
 const char *outcome_name(int code);
+const char *outcome_meaning(int code);
 int outcome_exit_code(int code);
 void outcome_help(FILE *stream);
 

@@ -39,12 +39,28 @@ static const struct outcome {
 
 #define OUTCOME_COUNT (sizeof(outcomes) / sizeof(outcomes[0]))
 
-const char *outcome_name(int code)
+static const struct outcome *find(int code)
 {
 	for (size_t i = 0; i < OUTCOME_COUNT; i++)
 		if (outcomes[i].code == code)
-			return outcomes[i].name;
+			return &outcomes[i];
+	return NULL;
+}
+
+const char *outcome_name(int code)
+{
+	const struct outcome *outcome = find(code);
+
+	if (outcome != NULL)
+		return outcome->name;
 	return code < 0 ? "error" : "outcome";
+}
+
+const char *outcome_meaning(int code)
+{
+	const struct outcome *outcome = find(code);
+
+	return outcome != NULL ? outcome->meaning : qret_strerror(code);
 }
 
 int outcome_exit_code(int code)
@@ -54,11 +70,16 @@ int outcome_exit_code(int code)
 	return code < -(ERROR_MOST - ERROR_BASE) ? ERROR_MOST : ERROR_BASE - code;
 }
 
+static void print_row(FILE *stream, int exit_code, const char *meaning)
+{
+	fprintf(stream, "  %2d  %s\n", exit_code, meaning);
+}
+
 void outcome_help(FILE *stream)
 {
-	fprintf(stream, "  %2d  the output could not be written, or no memory\n", EXIT_TROUBLE);
-	fprintf(stream, "  %2d  the command line is wrong\n", EXIT_USAGE);
-	for (size_t i = 0; i < OUTCOME_COUNT; i++)
-		fprintf(stream, "  %2d  %s\n", outcome_exit_code(outcomes[i].code),
-		        outcomes[i].meaning);
+	print_row(stream, outcome_exit_code(QRET_DONE), outcome_meaning(QRET_DONE));
+	print_row(stream, EXIT_TROUBLE, "the output could not be written, or no memory");
+	print_row(stream, EXIT_USAGE, "the command line is wrong");
+	for (size_t i = 1; i < OUTCOME_COUNT; i++)
+		print_row(stream, outcome_exit_code(outcomes[i].code), outcomes[i].meaning);
 }

@@ -112,14 +112,25 @@ static void print_head(const char *what, const struct qret_cycle_report *report)
 	       text_count(trips, report->round_trips));
 }
 
+/* The cycle ended before it looked for anything. */
+static int did_nothing(int outcome)
+{
+	return outcome == QRET_BUSY || outcome == QRET_PAUSED || outcome == QRET_STANDBY;
+}
+
 void output_report(const char *what, const struct qret_cycle_report *report)
 {
 	char duration[TEXT_SMALL];
 
+	if (did_nothing(report->outcome)) {
+		printf("%s %s: %s\n", what, outcome_name(report->outcome),
+		       outcome_meaning(report->outcome));
+		return;
+	}
 	print_head(what, report);
 	if (has_any(report, DELETED))
 		print_group(report, DELETED, "deleted");
-	else if (report->outcome >= 0)
+	else if (report->outcome == QRET_DONE)
 		printf("  nothing was due\n");
 	print_group(report, LEFT, "left");
 	if (report->oldest_overdue_us > 0)

@@ -6,6 +6,7 @@
 #include "driver.h"
 #include "text.h"
 
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -78,11 +79,15 @@ static size_t terminal_width(void)
 	return TEXT_WIDTH;
 }
 
-static void append(char *line, size_t size, const char *format, const char *text)
+__attribute__((format(printf, 3, 4))) static void append(char *line, size_t size,
+                                                         const char *format, ...)
 {
 	size_t used = strlen(line);
+	va_list values;
 
-	snprintf(line + used, size - used, format, text);
+	va_start(values, format);
+	vsnprintf(line + used, size - used, format, values);
+	va_end(values);
 }
 
 static void write_line(const struct progress *progress, const struct qret_cycle_report *report,
@@ -96,7 +101,7 @@ static void write_line(const struct progress *progress, const struct qret_cycle_
 	append(line, sizeof(line), "%s", text_count(number, report->partitions));
 	if (progress->goal.visits > 0)
 		append(line, sizeof(line), " of %s", text_count(number, progress->goal.visits));
-	append(line, sizeof(line), "%s", " partitions");
+	append(line, sizeof(line), " partitions");
 	append(line, sizeof(line), ", %s rows gone", text_count(number, rows));
 	append(line, sizeof(line), ", %s rows/s",
 	       text_count(number, (int64_t)((double)rows * 1e6 / (double)elapsed)));
