@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Batch size from time: the next batch aims at step_target_ms, shrinking at once and growing
+ * gently. The window grows while steps find little to do and shrinks when they find much, so that
+ * the rows in flight on a lane stay within batch_size, and a stop never waits for more.
+ */
+#include "batch.h"
+
+#include "clock.h"
+#include "context.h"
+
+#define FIRST_ROWS 100
+#define WINDOW_MOST 32
+
+static int32_t smaller(int64_t a, int64_t b)
+{
+	return (int32_t)(a < b ? a : b);
+}
+
+/* Rows that may be in flight on one lane. A row rate bounds them to one second's worth. */
+static int32_t capacity(const struct qret_ctx *ctx)
+{
+	int64_t rate = context_number(ctx, OPTION_MAX_ROWS_PER_SECOND);
+	int64_t rows = phase_rows(ctx, ctx->runner.phase);
+	int64_t limit = context_number(ctx, OPTION_EVENT_PRUNE_LIMIT) - ctx->report.events_deleted;
+
+	if (rate > 0 && rate < rows)
+		rows = rate;
+	/* An event counts for one row at least, so no more events than the limit go in one step. */
+	if (ctx->runner.phase->id == QRET_PHASE_EVENT_PRUNE && context_number(ctx, OPTION_EVENT_PRUNE_LIMIT) > 0 && limit < rows)
+		rows = limit;
+	return rows < 1 ? 1 : (int32_t)rows;
+}
+
+int32_t batch_first(const struct qret_ctx *ctx)
+{
+	return smaller(FIRST_ROWS, context_number(ctx, OPTION_BATCH_SIZE));
+}
+
+static uint32_t window(const struct qret_ctx *ctx, const struct lane *lane)
+{
+	return ctx->runner.phase->units > 0 || ctx->runner.single ? 1 : lane->window;
+}
+
+int32_t batch_rows(const struct qret_ctx *ctx, const struct lane *lane, const struct work *work)
+{
+	int32_t most = capacity(ctx) / (int32_t)window(ctx, lane);
+	int32_t rows = most;
+
+	if (work->rows > 0)
+		rows = work->rows;
+	else if (ctx->runner.phase->sized && !ctx->runner.single)
+		rows = lane->rows;
+	rows = smaller(rows, most);
+	return rows < 1 ? 1 : rows;
+}
+
+bool batch_fits(const struct qret_ctx *ctx, const struct lane *lane)
+{
+	return lane->flying < window(ctx, lane) && (lane->flying == 0 || lane->rows_flying < capacity(ctx));
+}
+
+void batch_learn(struct qret_ctx *ctx, struct lane *lane, int32_t rows, const struct outcome *outcome)
+{
+	int64_t target_us = context_number(ctx, OPTION_STEP_TARGET_MS) * US_PER_MS;
+	int64_t elapsed_us = outcome->elapsed_us < 1 ? 1 : outcome->elapsed_us;
+	int64_t ideal = outcome->deleted * target_us / elapsed_us;
+	int32_t most = capacity(ctx);
+
+	if (outcome->deleted > 0 && elapsed_us > target_us && ideal < lane->rows)
+		lane->rows = ideal < 1 ? 1 : (int32_t)ideal;
+	else if (outcome->deleted >= rows && rows >= lane->rows)
+		lane->rows = smaller(smaller(ideal, (int64_t)rows + rows / 2 + 1), most);
+	if (outcome->done && elapsed_us < target_us / 2) {
+		if (lane->window < WINDOW_MOST && (int32_t)lane->window < most)
+			lane->window++;
+	} else if (!outcome->done && lane->window > 1 && (int64_t)lane->window * lane->rows > most) {
+		lane->window--;
+	} else if (!outcome->done && lane->window < WINDOW_MOST && (int64_t)(lane->window + 1) * lane->rows <= most) {
+		lane->window++;
+	}
+}

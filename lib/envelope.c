@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Builds envelopes. A group of statements up to a sync point is one transaction, so a fence needs
+ * no BEGIN of its own. A wrapped group has its sync before the COMMIT: whatever failed, the COMMIT still
+ * arrives and ends the transaction, so the session never stays in an aborted one.
+ */
+#include "envelope.h"
+
+#include "qretention.h"
+#include "query.h"
+#include "settings.h"
+
+static int queue_settings(struct session *session)
+{
+	struct parameters parameters = { 0 };
+	int rc = query_queue(session, "BEGIN ISOLATION LEVEL READ COMMITTED", NULL);
+
+	settings_parameters(&parameters, &session->settings, true);
+	return rc != QRET_DONE ? rc : query_queue(session, session->settings_text, &parameters);
+}
+
+static int queue_fence(struct session *session, const struct envelope *envelope)
+{
+	struct parameters parameters = { 0 };
+
+	parameter_int8(&parameters, envelope->fence);
+	return query_queue(session, envelope->fence_text, &parameters);
+}
+
+static int queue_commit(struct session *session)
+{
+	int rc = query_sync(session);
+
+	return rc != QRET_DONE ? rc : query_queue(session, "COMMIT", NULL);
+}
+
+int envelope_send(struct session *session, const struct envelope *envelope, const char *text,
+                  const struct parameters *parameters, void *owner)
+{
+	bool wrapped = session->settings.wrapped;
+	bool fenced = envelope != NULL && envelope->fenced;
+	int rc = wrapped ? queue_settings(session) : QRET_DONE;
+
+	if (rc == QRET_DONE && fenced)
+		rc = queue_fence(session, envelope);
+	if (rc == QRET_DONE)
+		rc = query_queue(session, text, parameters);
+	if (rc == QRET_DONE && wrapped)
+		rc = queue_commit(session);
+	if (rc == QRET_DONE)
+		rc = query_sync(session);
+	if (rc == QRET_DONE)
+		rc = query_group(session, (uint8_t)((wrapped ? 2 : 0) + (fenced ? 1 : 0)), wrapped ? 2 : 1, owner);
+	return rc;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/* The phases, one row each: where work comes from, when, which step, what it counts, what a failure means. */
+#ifndef QRET_LIB_PHASE_H
+#define QRET_LIB_PHASE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "statement.h"
+#include "value.h"
+#include "work.h"
+
+#define PHASE_COUNT 6
+
+enum phase_failure {
+	FAILURE_PARTIAL, /* the item is skipped and the cycle ends PARTIAL */
+	FAILURE_LOGGED   /* said in the log, and the cycle is none the worse */
+};
+
+struct qret_ctx;
+
+/* What a phase keeps between steps and cycles. */
+struct phase_state {
+	int64_t next_us;      /* when its sub-cadence lets it run again */
+	int64_t wanted_us;    /* event prune: when a busy host first deferred it; 0: not deferred */
+	bool    one_step;     /* event prune beside a busy host */
+	uint32_t unit;        /* steps by hand: the unit to go on with */
+	char    cursor[CURSOR_BYTES];
+	uint8_t cursor_uuid[16];
+	bool    has_cursor;
+};
+
+struct phase {
+	int32_t     id;
+	const char *name;
+	int         engine;     /* ENGINES_LOG or ENGINES_EVENT */
+	uint32_t    units;      /* 0: partitions of the work list; else that many units of its own */
+	bool        sized;      /* batch size follows from time */
+	bool        cursored;   /* a step may delete nothing and yet move on */
+	enum phase_failure failure;
+	int         failure_event; /* enum log_event */
+
+	/* Whether it runs in this cycle; stamps the sub-cadence. NULL: always. */
+	bool (*begin)(struct qret_ctx *ctx);
+	/* Whether this item has anything to do with it. NULL: always. */
+	bool (*applies)(const struct qret_ctx *ctx, const struct work *work);
+	/* Binds one step; returns the text to send. guarded: refuse cutoffs in the server's future. */
+	const char *(*bind)(struct qret_ctx *ctx, const struct work *work, int32_t rows, bool guarded,
+	                    struct parameters *parameters);
+	void (*read)(const struct pg_result *result, int32_t rows, struct outcome *ret_outcome);
+	void (*count)(struct qret_cycle_report *report, const struct work *work, const struct outcome *outcome);
+};
+
+/* NULL for an unknown id. */
+const struct phase *phase_find(int32_t id);
+
+/* Whether the engine of a phase is switched on. */
+bool phase_enabled(const struct qret_ctx *ctx, const struct phase *phase);
+
+/* Keeps, or at its end forgets, where the phase's next step goes on. */
+void phase_keep_cursor(struct qret_ctx *ctx, const struct phase *phase, const struct outcome *outcome);
+void phase_reset_cursor(struct qret_ctx *ctx, const struct phase *phase);
+
+/* The name of a unit, for log lines. */
+const char *phase_unit(const struct phase *phase, uint32_t unit);
+
+/* The batch size that a phase starts with. */
+int32_t phase_rows(const struct qret_ctx *ctx, const struct phase *phase);
+
+/* What the functions of the enabled engines lack; NULL if nothing. */
+const char *phase_missing_function(const struct qret_ctx *ctx, const struct phase *phase);
+
+#endif

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* Small helpers for bounded text: copies that always terminate and never cut a UTF-8 character. */
+#ifndef QRET_LIB_TEXT_H
+#define QRET_LIB_TEXT_H
+
+#include <stddef.h>
+
+/* Copies source (NULL: "") into target, cut at a character boundary; trailing newlines are dropped.
+ * source may be target itself. */
+void text_copy(char *target, size_t capacity, const char *source);
+
+/* Length in bytes of the valid UTF-8 character at s, or 0 if there is none. */
+size_t text_character(const char *s);
+
+#endif
