@@ -147,6 +147,16 @@ static int is_drained(const struct host *host)
 	return 1;
 }
 
+/* Everything asked for is pushed: is that all, or is there something left to wait for? */
+static int is_complete(const struct host *host)
+{
+	const struct settings *settings = host->settings;
+
+	if (settings->drain)
+		return is_drained(host);
+	return settings->pushes.given && !settings->duration.given;
+}
+
 /* A subscription that was idle before the last push may not be any more: everybody looks again. */
 static void look_again(struct host *host)
 {
@@ -191,7 +201,7 @@ void host_serve(struct host *host)
 		if (was_pushing && !pushing)
 			look_again(host);
 		was_pushing = pushing;
-		if (host->settings->drain && !pushing && is_drained(host))
+		if (!pushing && is_complete(host))
 			break;
 		serve_round(host);
 	}
