@@ -1,20 +1,20 @@
 -- signature: event_prune_cursor_v1(text, text)
 --
--- Reads the "last" of a step: arm|key|id|low|chunked, any but the arm empty.
+-- Reads the "last" of a step, see event_prune_last_v1.
 --
 -- p_arm    the arm that is to go on
 -- p_after  the text; NULL, or of another arm: from the beginning
 --
--- Columns: fresh, a run begins; key and id to start after; low, the first key that the run has left
--- behind; chunked, the event that is losing its deliveries in chunks.
+-- Columns: fresh, a run begins; key and id to start after; low, the first key that was there when the
+-- run began; chunked, the event that is losing its deliveries in chunks.
 -- Raises 22023 for text that no step has returned. Locks: none.
 CREATE OR REPLACE FUNCTION @event@.event_prune_cursor_v1(
     p_arm text,
     p_after text,
     OUT fresh boolean,
-    OUT key timestamp,
+    OUT key timestamptz,
     OUT id bigint,
-    OUT low timestamp,
+    OUT low timestamptz,
     OUT chunked bigint
 )
 LANGUAGE plpgsql
@@ -23,7 +23,7 @@ SET search_path = pg_catalog, pg_temp
 AS $qretention$
 DECLARE
     v_date constant text := '(?:\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6})?';
-    v_shape constant text := format('^([a-z_]+)\|(%s)\|(-?\d{1,18})?\|(%1$s)\|(-?\d{1,18})?$', v_date);
+    v_shape constant text := format('^([a-z_]+)\|(%s)\|(-?\d{1,19})?\|(%1$s)\|(-?\d{1,19})?$', v_date);
     v_parts constant text[] := regexp_match(p_after, v_shape);
 BEGIN
     IF p_after IS NOT NULL AND v_parts IS NULL THEN
@@ -32,13 +32,13 @@ BEGIN
                 HINT = 'Pass what the step before returned as "last", or NULL to begin.';
     END IF;
     fresh := true;
-    key := '0001-01-01';
+    key := '0001-01-01 00:00:00+00';
     id := -9223372036854775808;
     IF v_parts[1] = p_arm THEN
-        low := NULLIF(v_parts[4], '')::timestamp;
+        low := NULLIF(v_parts[4], '')::timestamp AT TIME ZONE 'UTC';
         chunked := NULLIF(v_parts[5], '')::bigint;
         fresh := v_parts[2] = '';
-        key := COALESCE(NULLIF(v_parts[2], '')::timestamp, low, key);
+        key := COALESCE(NULLIF(v_parts[2], '')::timestamp AT TIME ZONE 'UTC', low, key);
         id := COALESCE(NULLIF(v_parts[3], '')::bigint, id);
     END IF;
     IF fresh THEN

@@ -1,66 +1,94 @@
--- signature: event_prune_find_v1(text, timestamp, timestamp, bigint, int, int)
+-- signature: event_prune_find_v1(text, timestamptz, timestamptz, bigint, int, int)
 --
--- Finds the next events of an arm with nothing owed on them, page by page.
+-- Finds the next events of an arm with nothing owed on them.
 --
 -- p_arm, p_before, p_after, p_after_id  as event_prune_page_v1
 -- p_want  most events to find
 -- p_look  about how many to look at, so that one statement does not read through millions that are owed
 --
--- Columns: ids and keys found, in order; owed_key and unknown as event_prune_page_v1, of all pages;
--- ended: nothing else is in the range; last_key and last_id, where the look ended if it did not find
--- p_want and the range goes on.
+-- Columns: ids and keys found, in order; ended: nothing else is due in the range; last_key and last_id,
+-- how far it looked, NULL where it found more than p_want; first_key, of the first event there was.
 --
--- The first page is little more than what is wanted, which is all it takes while there is a backlog;
--- when that turns out to be kept, thousands more are looked at in one statement.
+-- A short page first: it is all it takes where nothing is there. What follows depends on what was there:
+-- something due is a backlog, and a page of the right size follows; where all is kept, more of that is
+-- likely, and jumped over, or, where the jump leads nowhere, looked at thousands at a time.
 -- Locks: none.
 CREATE OR REPLACE FUNCTION @event@.event_prune_find_v1(
     p_arm text,
-    p_before timestamp,
-    p_after timestamp,
+    p_before timestamptz,
+    p_after timestamptz,
     p_after_id bigint,
     p_want int,
     p_look int,
     OUT ids bigint[],
-    OUT keys timestamp[],
-    OUT owed_key timestamp,
-    OUT unknown int,
+    OUT keys timestamptz[],
     OUT ended boolean,
-    OUT last_key timestamp,
-    OUT last_id bigint
+    OUT last_key timestamptz,
+    OUT last_id bigint,
+    OUT first_key timestamptz
 )
 LANGUAGE plpgsql
 VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $qretention$
 DECLARE
+    v_short constant int := 4;
+    v_long constant int := 8192;
     v_page record;
-    v_size int := p_want + 1;
+    v_size int := v_short;
     v_looked int := 0;
+    v_due boolean;
+    v_jumped boolean := false;
 BEGIN
     ids := '{}';
     keys := '{}';
-    unknown := 0;
     last_key := p_after;
     last_id := p_after_id;
     LOOP
         SELECT p.* INTO v_page
-        FROM @event@.event_prune_page_v1(p_arm, p_before, last_key, last_id, v_size, v_looked > 0) AS p;
-        ids := ids || v_page.ids;
-        keys := keys || v_page.keys;
-        owed_key := LEAST(owed_key, v_page.owed_key);
-        unknown := unknown + v_page.unknown;
-        ended := v_page.last_key IS NULL;
-        EXIT WHEN ended OR cardinality(ids) > p_want;
-        last_key := v_page.last_key;
-        last_id := v_page.last_id;
+        FROM @event@.event_prune_page_v1(p_arm, p_before, last_key, last_id, v_size) AS p;
+        first_key := COALESCE(first_key, v_page.keys[1]);
+        ended := COALESCE(cardinality(v_page.ids), 0) < v_size;
+        v_due := COALESCE(false = ANY (v_page.kept), false);
+        IF v_due AND NOT ended AND v_size <= p_want AND v_looked = 0 THEN
+            v_size := p_want + 1;
+            v_looked := 1;
+            CONTINUE;
+        END IF;
+        IF v_due THEN
+            SELECT ids || array_agg(e.id ORDER BY e.position), keys || array_agg(e.key ORDER BY e.position)
+            INTO ids, keys
+            FROM unnest(v_page.ids, v_page.keys, v_page.kept)
+                WITH ORDINALITY AS e (id, key, kept, position)
+            WHERE NOT e.kept;
+        END IF;
         v_looked := v_looked + v_size;
-        EXIT WHEN v_looked >= p_look;
-        v_size := LEAST(GREATEST(v_size * 4, 8192), 65536);
+        EXIT WHEN ended OR cardinality(ids) > p_want;
+        last_key := v_page.keys[v_size];
+        last_id := v_page.ids[v_size];
+        EXIT WHEN v_looked >= p_look OR (cardinality(ids) > 0 AND v_looked >= 2 * v_long);
+
+        v_size := p_want + 1;
+        IF NOT v_due AND NOT v_jumped THEN
+            v_jumped := true;
+            SELECT j.* INTO last_key, last_id
+            FROM @event@.event_prune_jump_v1(p_arm, p_before, last_key, last_id, v_long) AS j;
+            v_looked := v_looked + v_long;
+            ended := last_key IS NULL;
+            EXIT WHEN ended OR v_looked >= p_look;
+        ELSIF NOT v_due THEN
+            v_size := v_long;
+        ELSE
+            v_jumped := false;
+        END IF;
     END LOOP;
+
     IF cardinality(ids) > p_want THEN
         ids := ids[1:p_want];
         keys := keys[1:p_want];
         ended := false;
+        last_key := NULL;
+        last_id := NULL;
     END IF;
 END
 $qretention$

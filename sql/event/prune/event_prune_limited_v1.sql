@@ -52,9 +52,9 @@ DECLARE
     v_start record;
     v_found record;
     v_batch record;
-    v_take int;
-    v_low timestamp;        -- the first key that stays, as far as the run has come
-    v_last_key timestamp;
+    v_take int;             -- of the events found, how many fit; 0: the first alone does not
+    v_low timestamptz;      -- the first key that was there when the run began
+    v_last_key timestamptz;
     v_last_id bigint;
     v_chunked bigint;       -- the event that is losing its deliveries in chunks
     v_events int := 0;
@@ -78,17 +78,18 @@ BEGIN
     SELECT f.* INTO v_found
     FROM @event@.event_prune_find_v1(p_arm, v_range.before, v_start.key, v_start.id, v_want,
         GREATEST(v_rows * 64, 10000)) AS f;
-    v_poison := v_poison + v_found.unknown;
-    v_low := LEAST(v_start.low, v_found.owed_key);
+    v_low := COALESCE(v_start.low, v_found.first_key);
     v_last_key := v_found.last_key;
     v_last_id := v_found.last_id;
     v_done := v_found.ended;
 
     IF cardinality(v_found.ids) > 0 THEN
         v_take := @event@.event_prune_fit_v1(v_found.ids, v_rows);
-        v_done := v_done AND GREATEST(v_take, 1) = cardinality(v_found.ids);
-        v_last_key := v_found.keys[GREATEST(v_take, 1)];
-        v_last_id := v_found.ids[GREATEST(v_take, 1)];
+        IF v_take < cardinality(v_found.ids) OR v_last_key IS NULL THEN
+            v_done := v_done AND GREATEST(v_take, 1) = cardinality(v_found.ids);
+            v_last_key := v_found.keys[GREATEST(v_take, 1)];
+            v_last_id := v_found.ids[GREATEST(v_take, 1)];
+        END IF;
     END IF;
     IF v_take > 0 THEN
         SELECT b.* INTO v_batch
@@ -96,19 +97,11 @@ BEGIN
         v_events := cardinality(v_batch.gone);
         v_deliveries := v_batch.deliveries;
         v_skipped := v_batch.skipped;
-        IF v_events < v_take THEN
-            v_low := LEAST(v_low, (
-                SELECT min(e.key)
-                FROM unnest(v_found.ids[1:v_take], v_found.keys[1:v_take]) AS e (id, key)
-                WHERE e.id <> ALL (v_batch.gone)
-            ));
-        END IF;
     ELSIF v_take = 0 THEN
         SELECT c.* INTO v_batch
         FROM @event@.event_prune_chunk_v1(p_arm, p_now, v_range.cutoff, v_last_id, v_rows) AS c;
         v_deliveries := v_batch.deliveries;
         v_skipped := v_batch.skipped;
-        v_low := LEAST(v_low, v_last_key);
         IF v_deliveries > 0 THEN
             -- Next time at the same event, which is counted once however many chunks it takes.
             v_chunked := v_last_id;
@@ -119,23 +112,16 @@ BEGIN
     END IF;
 
     v_done := v_done AND v_skipped = 0;
-    IF v_done THEN
-        v_low := LEAST(v_low, LEAST(v_range.before, p_now AT TIME ZONE 'UTC') - interval '10 minutes');
-        v_low := GREATEST(v_low, timestamp '0001-01-01');
-        v_last_key := NULL;
-        v_last_id := NULL;
-    END IF;
     RETURN jsonb_build_object(
         'events', v_events,
         'deliveries', v_deliveries,
         'skipped', v_skipped,
         'oversize', v_oversize,
         'poison', v_poison,
-        'last', concat_ws('|', p_arm,
-            COALESCE(to_char(v_last_key, 'YYYY-MM-DD HH24:MI:SS.US'), ''),
-            COALESCE(v_last_id::text, ''),
-            COALESCE(to_char(v_low, 'YYYY-MM-DD HH24:MI:SS.US'), ''),
-            COALESCE(v_chunked::text, '')),
+        'last', CASE WHEN v_done
+            THEN @event@.event_prune_last_v1(p_arm, NULL, NULL,
+                LEAST(v_low, LEAST(v_range.before, p_now) - interval '10 minutes'), NULL)
+            ELSE @event@.event_prune_last_v1(p_arm, v_last_key, v_last_id, v_low, v_chunked) END,
         'done', v_done);
 END
 $qretention$

@@ -3,7 +3,7 @@
 -- Checks what a step was asked, and says which keys of its arm are due.
 --
 -- Parameters as event_prune_limited_v1.
--- Columns: before, the end of the range, exclusive, in UTC; NULL: nothing is due. cutoff, what was
+-- Columns: before, the end of the range, exclusive; NULL: nothing is due. cutoff, what was
 -- recorded before it is past the default window; NULL where that arm is off.
 -- Raises QR004 under another isolation level, 22023 for an unknown arm, a clock that is not finite and
 -- a negative window. Locks: none.
@@ -11,7 +11,7 @@ CREATE OR REPLACE FUNCTION @event@.event_prune_range_v1(
     p_arm text,
     p_now timestamptz,
     p_default_window_seconds bigint,
-    OUT before timestamp,
+    OUT before timestamptz,
     OUT cutoff timestamptz
 )
 LANGUAGE plpgsql
@@ -19,7 +19,7 @@ STABLE
 SET search_path = pg_catalog, pg_temp
 AS $qretention$
 DECLARE
-    v_end constant timestamp := '9999-01-01';
+    v_end constant timestamptz := '9999-01-01 00:00:00+00';
     v_year_one constant numeric := -62135596800; -- 0001-01-01 as seconds since 1970
 BEGIN
     IF current_setting('transaction_isolation') NOT IN ('read committed', 'read uncommitted') THEN
@@ -49,8 +49,8 @@ BEGIN
         cutoff := p_now - make_interval(secs => p_default_window_seconds);
     END IF;
     before := CASE p_arm
-        WHEN 'own_window' THEN LEAST(p_now AT TIME ZONE 'UTC', v_end)
-        WHEN 'default_window' THEN LEAST(cutoff AT TIME ZONE 'UTC', v_end)
+        WHEN 'own_window' THEN LEAST(p_now, v_end)
+        WHEN 'default_window' THEN LEAST(cutoff, v_end)
         ELSE v_end END;
     IF p_now IS NULL OR (p_arm = 'default_window' AND cutoff IS NULL) THEN
         before := NULL;

@@ -1,0 +1,64 @@
+-- signature: retention_lease_claim_v1(text, bigint, bigint, bigint)
+--
+-- Claims the lease, if it is free, expired or the caller's own, and a cycle is due.
+--
+-- p_holder       the caller, unique in the cluster
+-- p_lease_ms     how long the claim lasts without renewal
+-- p_interval_ms  the cluster's interval: the next cycle is due that long after this claim
+-- p_key          advisory lock key; while another session holds it (a session gate), nothing is claimed
+--
+-- One row: state ('granted', 'busy', 'paused'); fence of the claim; barrier: an earlier holder did not
+-- give the lease back, so the caller must pass retention_lease_barrier_v1 before its first step;
+-- wait_ms until trying again makes sense.
+--
+-- Locks: the lease row, when it is claimed. Never waits for a sweep. One transaction.
+CREATE OR REPLACE FUNCTION @part@.retention_lease_claim_v1(
+    p_holder text,
+    p_lease_ms bigint,
+    p_interval_ms bigint,
+    p_key bigint,
+    OUT state text,
+    OUT fence bigint,
+    OUT barrier boolean,
+    OUT wait_ms bigint
+)
+LANGUAGE plpgsql
+VOLATILE
+SET search_path = pg_catalog, pg_temp
+AS $qretention$
+DECLARE
+    v_clock constant timestamptz := clock_timestamp();
+    v_lease @part@.retention_lease;
+    v_free boolean;
+BEGIN
+    SELECT l.* INTO v_lease FROM @part@.retention_lease AS l;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'the lease has no row'
+            USING ERRCODE = 'undefined_object', HINT = 'Install the part again.';
+    END IF;
+    v_free := v_lease.holder IS NULL OR v_lease.holder = p_holder OR v_lease.expires_at < v_clock;
+    IF v_lease.enabled AND v_free AND v_lease.next_due <= v_clock AND pg_try_advisory_xact_lock_shared(p_key) THEN
+        -- The condition again, on the row as it is once it is locked: of two claims one is left.
+        UPDATE @part@.retention_lease AS l
+        SET holder = p_holder,
+            fence = l.fence + 1,
+            expires_at = v_clock + p_lease_ms * interval '1 millisecond',
+            next_due = v_clock + LEAST(p_interval_ms, 31536000000) * interval '1 millisecond',
+            last_start = v_clock,
+            runs = l.runs + 1
+        WHERE l.fence = v_lease.fence AND l.enabled
+        RETURNING l.fence INTO fence;
+        IF FOUND THEN
+            state := 'granted';
+            barrier := v_lease.holder IS NOT NULL;
+            wait_ms := 0;
+            RETURN;
+        END IF;
+    END IF;
+    state := CASE WHEN v_lease.enabled THEN 'busy' ELSE 'paused' END;
+    barrier := false;
+    -- A leader at work is looked at again soon after it would be given up, or when its interval is over.
+    wait_ms := GREATEST(ceil(1000 * extract(epoch FROM
+        CASE WHEN v_free THEN v_lease.next_due ELSE LEAST(v_lease.expires_at, v_lease.next_due) END - v_clock)), 0);
+END
+$qretention$
