@@ -13,6 +13,7 @@
 #define PAUSE_MOST_US (60 * US_PER_SECOND)
 #define BACKOFF_FIRST_US (US_PER_SECOND / 2)
 #define BACKOFF_DOUBLINGS 7
+#define WAIT_SPREAD_US (US_PER_SECOND / 50)
 
 void cadence_init(struct cadence *cadence, uint32_t seed)
 {
@@ -67,4 +68,13 @@ void cadence_ended(struct cadence *cadence, int64_t now_us, int64_t interval_ms,
 		cadence->failures = 0;
 	}
 	cadence->next_us = next_us;
+}
+
+void cadence_wait(struct cadence *cadence, int64_t now_us, int64_t wait_ms)
+{
+	/* A moment later than told, and not at the same moment as everybody else who was. */
+	int64_t next_us = clock_after_ms(now_us, wait_ms) + jittered(cadence, WAIT_SPREAD_US);
+
+	if (next_us < cadence->next_us)
+		cadence->next_us = next_us;
 }

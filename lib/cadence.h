@@ -18,4 +18,7 @@ void cadence_started(struct cadence *cadence, int64_t now_us);
 /* unreachable: the cycle ended because there is no connection, so back off. */
 void cadence_ended(struct cadence *cadence, int64_t now_us, int64_t interval_ms, int unreachable);
 
+/* Somebody else's cadence rules: look again in wait_ms, but no later than was planned. */
+void cadence_wait(struct cadence *cadence, int64_t now_us, int64_t wait_ms);
+
 #endif

@@ -80,7 +80,7 @@ int qret_detach(struct qret_ctx *ctx, int32_t *ret_tainted)
 	if (cycle_in_progress(ctx))
 		cycle_drop(ctx);
 	/* A gate that is still held would stay with the host's session unseen. */
-	if (ctx->gate.held && context_number(ctx, OPTION_GATE) == GATE_SESSION)
+	if (ctx->gate.held && leader_is_session(ctx))
 		session->tainted = true;
 	ctx->gate.held = ctx->gate.by_host = false;
 	if (ret_tainted != NULL)
@@ -103,6 +103,10 @@ static int enter_server(struct qret_ctx *ctx)
 		return rc;
 	if (!ctx->attached && ctx->target == NULL)
 		return context_fail(ctx, QRET_ERR_STATE, "call qret_connect or qret_attach first", "there is no connection to use");
+	if (context_number(ctx, OPTION_POOLER) == POOLER_TRANSACTION && leader_is_session(ctx))
+		return context_fail(ctx, QRET_ERR_OPTION, "set gate to lease, or to none if the host elects its leader",
+		                    "option gate: a session lock does not survive behind a transaction pooler, which "
+		                    "gives every transaction another server connection");
 	if (wake_stopped(&ctx->wake))
 		return QRET_STOPPED;
 	if (ctx->statements_current)

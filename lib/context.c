@@ -64,6 +64,7 @@ int qret_ctx_new(struct qret_ctx **ret_ctx)
 	ctx->owner = getpid();
 	options_init(&ctx->options);
 	atomic_init(&ctx->busy, 0);
+	leader_init(&ctx->gate);
 	ctx->log.in_callback = &ctx->in_callback;
 	ctx->metrics.in_callback = &ctx->in_callback;
 	cadence_init(&ctx->cadence, (uint32_t)qret_now_us() ^ (uint32_t)ctx->owner ^ (uint32_t)(uintptr_t)ctx);

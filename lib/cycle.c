@@ -14,6 +14,7 @@
 #include "finish.h"
 #include "query.h"
 #include "settings.h"
+#include "sqlstate.h"
 #include "template.h"
 #include "wait.h"
 
@@ -149,7 +150,7 @@ static int run_open(struct qret_ctx *ctx)
 			log_plain(&ctx->log, LOG_RECONNECT);
 		}
 		if (session->state == SESSION_CLOSED || session->state == SESSION_LOST) {
-			if (ctx->gate.held && context_number(ctx, OPTION_GATE) == GATE_SESSION)
+			if (ctx->gate.held && leader_is_session(ctx))
 				return lost_gate(ctx);
 			cycle_open_session(ctx, session);
 		}
@@ -199,6 +200,10 @@ static int check_facts(struct qret_ctx *ctx)
 	const char *event_schema = option_text(&ctx->options, OPTION_EVENT_SCHEMA);
 	char missing[128];
 
+	if (context_number(ctx, OPTION_GATE) == GATE_LEASE && !ctx->facts.is[FACT_LEASE] && ctx->cycle.plan != PLAN_WORKLIST)
+		return schema_error(ctx, runs(ctx, ENGINES_LOG) ? log_schema : event_schema, "function retention_lease_claim_v1 is missing");
+	if (ctx->cycle.plan == PLAN_TAKE)
+		return QRET_DONE;
 	if (runs(ctx, ENGINES_LOG) && !ctx->facts.is[FACT_LOG_TABLES])
 		return schema_error(ctx, log_schema, "table log_partitions is missing");
 	for (int32_t id = 1; id <= PHASE_COUNT && ctx->cycle.plan != PLAN_WORKLIST; id++) {
@@ -254,10 +259,10 @@ static int run_facts(struct qret_ctx *ctx)
 		ctx->cycle.outcome = QRET_STANDBY;
 		return leave(ctx);
 	}
-	if (ctx->cycle.plan == PLAN_TAKE)
-		return move(ctx, STATE_GATE);
 	if (check_facts(ctx) != QRET_DONE)
 		return QRET_MORE;
+	if (ctx->cycle.plan == PLAN_TAKE)
+		return move(ctx, STATE_GATE);
 	ctx->cycle.part = next_part(ctx, NULL);
 	return ctx->cycle.part != NULL ? move(ctx, STATE_VERSION) : known(ctx);
 }
@@ -318,12 +323,19 @@ static int run_gate(struct qret_ctx *ctx)
 		return gate_passed(ctx);
 	}
 	rc = ask(ctx, leader_take_bind, &answer, &error);
+	/* The steps of an earlier leader outlast our patience: give the claim back, it is tried again. */
+	if (rc < 0 && ctx->gate.barrier && sqlstate_rule(error.sqlstate)->action == SQLSTATE_LOCKED) {
+		ctx->cycle.outcome = QRET_BUSY;
+		return leave(ctx);
+	}
 	if (rc != QRET_DONE)
 		return no_answer(ctx, rc, &error);
 	rc = leader_take_read(ctx, answer);
 	result_free(answer);
-	if (rc == QRET_BUSY) {
-		ctx->cycle.outcome = QRET_BUSY;
+	if (rc == QRET_MORE)
+		return QRET_MORE;
+	if (rc != QRET_DONE) {
+		ctx->cycle.outcome = rc;
 		return leave(ctx);
 	}
 	ctx->gate.by_host = ctx->cycle.plan == PLAN_TAKE;
@@ -437,7 +449,7 @@ static int run_release(struct qret_ctx *ctx)
 	struct error error;
 	int rc;
 
-	if (!ctx->gate.held || (ctx->gate.by_host && ctx->cycle.plan != PLAN_RELEASE))
+	if (!ctx->gate.held || (ctx->gate.by_host && ctx->cycle.plan != PLAN_RELEASE && !ctx->gate.barrier))
 		return move(ctx, STATE_END);
 	if (context_number(ctx, OPTION_GATE) == GATE_NONE) {
 		ctx->gate.held = ctx->gate.by_host = false;

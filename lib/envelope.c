@@ -24,6 +24,7 @@ static int queue_fence(struct session *session, const struct envelope *envelope)
 	struct parameters parameters = { 0 };
 
 	parameter_int8(&parameters, envelope->fence);
+	parameter_int8(&parameters, envelope->key);
 	return query_queue(session, envelope->fence_text, &parameters);
 }
 

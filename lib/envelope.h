@@ -16,6 +16,7 @@
 struct envelope {
 	bool        fenced;
 	int64_t     fence;      /* the number that must still be in force */
+	int64_t     key;        /* the advisory lock that orders steps and claims */
 	const char *fence_text; /* the statement that checks it */
 };
 

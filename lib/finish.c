@@ -107,6 +107,9 @@ static void log_outcome(struct qret_ctx *ctx, int outcome)
 	case QRET_BUDGET:
 		log_plain(&ctx->log, LOG_BUDGET);
 		break;
+	case QRET_PAUSED:
+		log_plain(&ctx->log, LOG_PAUSED);
+		break;
 	case QRET_STANDBY:
 		if (!ctx->standby_told)
 			log_plain(&ctx->log, LOG_STANDBY);
@@ -150,6 +153,9 @@ int finish(struct qret_ctx *ctx)
 		return outcome;
 	fill_report(ctx, outcome, now_us);
 	cadence_ended(&ctx->cadence, now_us, context_number(ctx, OPTION_INTERVAL_MS), unreachable);
+	/* The lease knows the cluster's cadence better than this instance's own interval does. */
+	if (outcome == QRET_BUSY && ctx->gate.wait_ms >= 0)
+		cadence_wait(&ctx->cadence, now_us, ctx->gate.wait_ms);
 	log_outcome(ctx, outcome);
 	metrics_cycle(&ctx->metrics, &ctx->report);
 	return outcome;

@@ -348,14 +348,37 @@ static void handle_loss(struct qret_ctx *ctx, struct lane *lane, const struct er
 	}
 }
 
+/* A renewal came back: whether the claim still stands. */
+static void handle_renewal(struct qret_ctx *ctx, int rc, const struct pg_result *result, struct error *error)
+{
+	bool stands = rc == QRET_DONE && leader_renew_read(ctx, result, error);
+
+	ctx->gate.renewing = false;
+	/* One that failed is tried again with the next step; if the lease runs out, the fence says so. */
+	if (!stands && error->code == QRET_ERR_LEADER_LOST)
+		halt_with(&ctx->runner, error);
+}
+
+/* Sends a renewal between two steps where its time has come. */
+static void renew(struct qret_ctx *ctx, struct lane *lane)
+{
+	struct parameters parameters = { 0 };
+
+	if (lane != &ctx->lanes[0] || lane->session.state != SESSION_READY || !query_has_room(&lane->session) ||
+	    qret_now_us() < leader_renew_due_us(ctx))
+		return;
+	if (envelope_send(&lane->session, NULL, leader_renew_bind(ctx, &parameters), &parameters, &ctx->gate) != QRET_DONE)
+		handle_loss(ctx, lane, &lane->session.lost);
+}
+
 /* Takes what has arrived on one lane; returns how many answers that was. */
 static int collect(struct qret_ctx *ctx, struct lane *lane)
 {
 	int answers = 0;
 
-	while (lane->flying > 0 && answers < ANSWERS_A_CALL) {
+	while (lane->session.count > 0 && answers < ANSWERS_A_CALL) {
 		struct pg_result *result = NULL;
-		struct error error;
+		struct error error = { 0 };
 		void *owner;
 		int rc = query_collect(&lane->session, &result, &owner, &error);
 		struct slot *slot = owner;
@@ -363,9 +386,14 @@ static int collect(struct qret_ctx *ctx, struct lane *lane)
 		if (rc == QRET_WAIT)
 			break;
 		answers++;
-		if (slot == NULL) {
+		if (owner == NULL) {
 			handle_loss(ctx, lane, &error);
 			break;
+		}
+		if (owner == &ctx->gate) {
+			handle_renewal(ctx, rc, result, &error);
+			result_free(result);
+			continue;
 		}
 		slot->flying = false;
 		lane->flying--;
@@ -542,7 +570,9 @@ static void open_lane(struct qret_ctx *ctx, struct lane *lane)
 
 int64_t runner_deadline_us(const struct qret_ctx *ctx)
 {
-	return ctx->runner.pace_us > qret_now_us() ? ctx->runner.pace_us : NO_DEADLINE;
+	int64_t renew_us = leader_renew_due_us(ctx);
+
+	return ctx->runner.pace_us > qret_now_us() && ctx->runner.pace_us < renew_us ? ctx->runner.pace_us : renew_us;
 }
 
 /* Whether some item is in a lane's hands or still to be taken. */
@@ -566,8 +596,9 @@ int runner_process(struct qret_ctx *ctx)
 		if (i > 0)
 			open_lane(ctx, lane);
 		answers += collect(ctx, lane);
+		renew(ctx, lane);
 		fill(ctx, lane);
-		flying += lane->flying;
+		flying += lane->session.count;
 	}
 	if (flying == 0 && (ctx->runner.halt != HALT_NONE || !has_work(ctx, lane_count)))
 		return QRET_DONE;

@@ -103,6 +103,9 @@ struct template_names *template_names_new(const struct options *options)
 	add_schema(names, "log", "log_literal", option_text(options, OPTION_LOG_SCHEMA));
 	add_schema(names, "streams", "streams_literal", option_text(options, OPTION_STREAMS_SCHEMA));
 	add_schema(names, "event", "event_literal", option_text(options, OPTION_EVENT_SCHEMA));
+	/* One lease for all that an instance sweeps: beside the log where there is one. */
+	add_schema(names, "lease", "lease_literal",
+	           option_text(options, option_number(options, OPTION_ENGINES) == ENGINES_EVENT ? OPTION_EVENT_SCHEMA : OPTION_LOG_SCHEMA));
 	add_relation(names, "event_table", "event_table_literal", options, OPTION_EVENT_TABLE, "event");
 	add_relation(names, "delivery_table", "delivery_table_literal", options, OPTION_DELIVERY_TABLE, "delivery");
 	add_relation(names, "success_table", "success_table_literal", options, OPTION_SUCCESS_TABLE, "receiver_last_success");

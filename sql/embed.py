@@ -49,7 +49,7 @@ def read_list(path, part_folder):
             continue
         kind, name = line.split()
         if kind == "include":
-            include = path.parent / name
+            include = part_folder / name
             yield from read_list(include, part_folder)
         elif kind in KINDS:
             yield kind, part_folder / name

@@ -35,7 +35,9 @@ SELECT
     has.log_partition_cleanup_step_v1,
     has.log_retention_step_v2, has.log_txns_purge_step_v2, has.log_evict_max_wait_step_v2,
     has.log_partition_cleanup_step_v2,
-    has.retention_floors_reset_v1, has.retention_lease_claim_v1
+    has.retention_floors_due_v1,
+    EXISTS (SELECT FROM installed AS i WHERE i.nspname OPERATOR(pg_catalog.=) @lease_literal@::pg_catalog.name
+        AND i.proname OPERATOR(pg_catalog.=) 'retention_lease_claim_v1'::pg_catalog.name)
 FROM (
     SELECT
         pg_catalog.bool_or(i.proname OPERATOR(pg_catalog.=) 'log_retention_step_v1'::pg_catalog.name) AS log_retention_step_v1,
@@ -46,8 +48,7 @@ FROM (
         pg_catalog.bool_or(i.proname OPERATOR(pg_catalog.=) 'log_txns_purge_step_v2'::pg_catalog.name) AS log_txns_purge_step_v2,
         pg_catalog.bool_or(i.proname OPERATOR(pg_catalog.=) 'log_evict_max_wait_step_v2'::pg_catalog.name) AS log_evict_max_wait_step_v2,
         pg_catalog.bool_or(i.proname OPERATOR(pg_catalog.=) 'log_partition_cleanup_step_v2'::pg_catalog.name) AS log_partition_cleanup_step_v2,
-        pg_catalog.bool_or(i.proname OPERATOR(pg_catalog.=) 'retention_floors_reset_v1'::pg_catalog.name) AS retention_floors_reset_v1,
-        pg_catalog.bool_or(i.proname OPERATOR(pg_catalog.=) 'retention_lease_claim_v1'::pg_catalog.name) AS retention_lease_claim_v1
+        pg_catalog.bool_or(i.proname OPERATOR(pg_catalog.=) 'retention_floors_due_v1'::pg_catalog.name) AS retention_floors_due_v1
     FROM installed AS i
     WHERE i.nspname OPERATOR(pg_catalog.=) @log_literal@::pg_catalog.name
 ) AS has

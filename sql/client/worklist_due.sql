@@ -4,9 +4,9 @@
 -- $2 cap int4            most partitions of one queue in this page, up to 200
 -- $3 after uuid          the queue to begin after: filed_under of the last row before; NULL: the start
 -- $4 exclude uuid[]      partitions to leave out: backed off, or settled for this cycle; NULL: none
--- $5 hint jsonb          the last hint of this connection, as it came; NULL: a full look
+-- $5 hint                the last hint of this connection, as it came (binary); NULL: a full look
 --
--- Columns: those of every work list, then filed_under uuid and hint jsonb. Up to 1000 partitions, then
+-- Columns: those of every work list, then filed_under uuid and hint. Up to 1000 partitions, then
 -- one row with a NULL partition_id, which has a hint when nothing was found: keep it for later looks.
 --
 -- No cutoff at all, or a queue_id that is not filed_under: pass the partition to floors_refresh.sql.
@@ -15,4 +15,4 @@ SELECT d.clock, d.partition_id, d.queue_id,
        d.all_cutoff, d.completed_cutoff, d.txns_cutoff, d.max_wait_cutoff,
        d.filed_under, d.hint
 FROM @log@.retention_floors_due_v1($1::pg_catalog.timestamptz, $2::pg_catalog.int4,
-    $3::pg_catalog.uuid, $4::pg_catalog.uuid[], $5::pg_catalog.jsonb) AS d
+    $3::pg_catalog.uuid, $4::pg_catalog.uuid[], $5::@log@.retention_floors_hint) AS d

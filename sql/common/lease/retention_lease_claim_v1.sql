@@ -47,6 +47,7 @@ BEGIN
             last_start = v_clock,
             runs = l.runs + 1
         WHERE l.fence = v_lease.fence AND l.enabled
+            AND (l.holder IS NULL OR l.holder = p_holder OR l.expires_at < v_clock)
         RETURNING l.fence INTO fence;
         IF FOUND THEN
             state := 'granted';
