@@ -89,8 +89,9 @@ class Installer:
 
     def __init__(self, connection, part, replacements, streams):
         self.cursor = connection.cursor()
-        self.part = part
-        self.replacements = replacements
+        owner = "event" if part == "event" else "log"
+        own = {f"@part{end}": replacements[f"@{owner}{end}"] for end in ("@", "_literal@")}
+        self.replacements = dict(replacements, **own)
         self.streams = streams
 
     def run(self, kind, path):
@@ -112,7 +113,7 @@ class Installer:
                 time.sleep(0.1)
 
     def object(self, text):
-        owner = self.replacements["@event@" if self.part == "event" else "@log@"]
+        owner = self.replacements["@part@"]
         self.cursor.execute(
             f"SELECT {owner}.retention_install_v1(%s, %s)", (SIGNATURE.search(text)[1], text)
         )
