@@ -23,6 +23,7 @@ STABLE
 ROWS 100
 SET search_path = pg_catalog, pg_temp
 SET jit = off
+SET plan_cache_mode = force_generic_plan
 AS $qretention$
 DECLARE
     v_reach constant bigint := date_part('epoch', p_clock) + 210866803200;

@@ -1,4 +1,4 @@
--- signature: retention_floors_due_v1(timestamptz, int, uuid, uuid[], jsonb)
+-- signature: retention_floors_due_v1(timestamptz, int, uuid, uuid[], bigint, uuid[], timestamptz[], timestamptz[])
 --
 -- The work list of mode `due`: the partitions with something to delete now, found by their floors.
 --
@@ -7,10 +7,11 @@
 -- p_after    the queue to begin after (filed_under of the last row of the page before); the others
 --            follow in ascending id, around to this one; NULL: from the start
 -- p_exclude  partitions to leave out: backed off, or busy in this cycle; NULL: none
--- p_hint     hint of an earlier answer, NULL: none, look from the start
+-- p_hint_*   the four hints of an earlier answer, as they came; NULL: none, look from the start
 --
 -- Columns: clock, partition_id, queue_id (the partition's own; NULL: the partition is gone),
--- all_cutoff, completed_cutoff, txns_cutoff, max_wait_cutoff (NULL: off, or not due), filed_under, hint.
+-- all_cutoff, completed_cutoff, txns_cutoff, max_wait_cutoff (NULL: off, or not due), filed_under,
+-- and four hints.
 -- A partition with no cutoff at all needs no step but a refresh: its floors are unknown, or filed
 -- under another queue. At most 1000 partitions, then always one row with a NULL partition_id. It carries
 -- the hint for the looks to come, when this one found nothing; otherwise the earlier hint stays good.
@@ -31,7 +32,10 @@ CREATE OR REPLACE FUNCTION @log@.retention_floors_due_v1(
     p_cap int,
     p_after uuid,
     p_exclude uuid[],
-    p_hint jsonb
+    p_hint_look bigint,
+    p_hint_queues uuid[],
+    p_hint_segments timestamptz[],
+    p_hint_txns timestamptz[]
 )
 RETURNS TABLE (
     clock timestamptz,
@@ -42,7 +46,10 @@ RETURNS TABLE (
     txns_cutoff timestamptz,
     max_wait_cutoff timestamptz,
     filed_under uuid,
-    hint jsonb
+    hint_look bigint,
+    hint_queues uuid[],
+    hint_segments timestamptz[],
+    hint_txns timestamptz[]
 )
 LANGUAGE plpgsql
 VOLATILE
@@ -51,22 +58,24 @@ SET enable_seqscan = off
 SET enable_bitmapscan = off
 SET enable_sort = off
 SET jit = off
+SET plan_cache_mode = force_generic_plan
 AS $qretention$
 #variable_conflict use_column
 DECLARE
     v_clock constant timestamptz := COALESCE(p_clock, now());
     v_exclude constant uuid[] := COALESCE(p_exclude, '{}');
-    v_look constant bigint := COALESCE((p_hint ->> 'look')::bigint, 0);
+    v_look constant bigint := COALESCE(p_hint_look, 0);
 BEGIN
     RETURN QUERY
     WITH queues AS MATERIALIZED (
         SELECT c.*,
                GREATEST(c.all_cutoff, c.max_wait_cutoff) AS forced,
                GREATEST(c.all_cutoff, c.max_wait_cutoff, c.completed_cutoff) AS segments,
-               COALESCE((low.value ->> 0)::timestamptz, '-infinity') AS segments_low,
-               COALESCE((low.value ->> 1)::timestamptz, '-infinity') AS txns_low
+               COALESCE(low.segments, '-infinity') AS segments_low,
+               COALESCE(low.txns, '-infinity') AS txns_low
         FROM @log@.retention_cutoffs_v1(v_clock, NULL) AS c
-        LEFT JOIN jsonb_each(p_hint -> 'queues') AS low ON low.key = c.queue_id::text
+        LEFT JOIN unnest(p_hint_queues, p_hint_segments, p_hint_txns)
+            AS low(queue_id, segments, txns) ON low.queue_id = c.queue_id
     ), found AS MATERIALIZED (
         SELECT row_number() OVER () AS n, q.queue_id AS filed_under, f.*
         FROM (
@@ -117,8 +126,9 @@ BEGIN
             SELECT x.queue_id FROM @log@.log_partitions AS x WHERE x.id = f.partition_id LIMIT 1
         ) AS p ON true
     )
-    SELECT row.clock, row.partition_id, row.queue_id, row.all_cutoff, row.completed_cutoff,
-           row.txns_cutoff, row.max_wait_cutoff, row.filed_under, row.hint
+    SELECT r.clock, r.partition_id, r.queue_id, r.all_cutoff, r.completed_cutoff,
+           r.txns_cutoff, r.max_wait_cutoff, r.filed_under,
+           r.hint_look, r.hint_queues, r.hint_segments, r.hint_txns
     FROM (
         SELECT f.n, v_clock AS clock, f.partition_id, f.queue_id,
                CASE WHEN d.retention THEN own.all_cutoff END AS all_cutoff,
@@ -127,7 +137,8 @@ BEGIN
                     THEN own.txns_cutoff END AS txns_cutoff,
                CASE WHEN f.segments_floor > '-infinity' AND f.segments_floor < own.max_wait_cutoff
                     THEN own.max_wait_cutoff END AS max_wait_cutoff,
-               f.filed_under, NULL::jsonb AS hint
+               f.filed_under, NULL::bigint AS hint_look, NULL::uuid[] AS hint_queues,
+               NULL::timestamptz[] AS hint_segments, NULL::timestamptz[] AS hint_txns
         FROM placed AS f
         LEFT JOIN queues AS own ON own.queue_id = f.queue_id
         CROSS JOIN LATERAL (
@@ -135,24 +146,25 @@ BEGIN
                 CASE WHEN f.pinned_since IS NULL THEN own.completed_cutoff END) AS retention
         ) AS d
         UNION ALL
-        SELECT NULL, v_clock, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
-               CASE WHEN NOT EXISTS (SELECT FROM found) THEN (
-                   SELECT jsonb_build_object(
-                       'look', LEAST(pg_snapshot_xmin(pg_current_snapshot())::text::bigint,
-                           min(e.look_xid)),
-                       'queues', jsonb_object_agg(q.queue_id, jsonb_build_array(
-                           LEAST(GREATEST(q.segments_low, q.segments), e.segments_floor),
-                           LEAST(GREATEST(q.txns_low, q.txns_cutoff), e.txns_floor))))
-                   FROM queues AS q
-                   LEFT JOIN (
-                       SELECT f.queue_id, min(f.look_xid) AS look_xid, min(f.txns_floor) AS txns_floor,
-                              min(f.segments_floor) AS segments_floor
-                       FROM unnest(v_exclude) AS x(id)
-                       JOIN @log@.retention_floors AS f ON f.partition_id = x.id
-                       GROUP BY f.queue_id
-                   ) AS e ON e.queue_id = q.queue_id
-               ) END
-    ) AS row
-    ORDER BY row.n;
+        SELECT NULL, v_clock, NULL, NULL, NULL, NULL, NULL, NULL, NULL, low.*
+        FROM (SELECT) AS one
+        LEFT JOIN LATERAL (
+            SELECT LEAST(pg_snapshot_xmin(pg_current_snapshot())::text::bigint, min(e.look_xid)),
+                   array_agg(q.queue_id),
+                   array_agg(LEAST(GREATEST(q.segments_low, q.segments), e.segments_floor)),
+                   array_agg(LEAST(GREATEST(q.txns_low, q.txns_cutoff), e.txns_floor))
+            FROM queues AS q
+            LEFT JOIN (
+                SELECT f.queue_id, min(f.look_xid) AS look_xid, min(f.txns_floor) AS txns_floor,
+                       min(f.segments_floor) AS segments_floor
+                FROM unnest(v_exclude) AS x(id)
+                JOIN @log@.retention_floors AS f ON f.partition_id = x.id
+                GROUP BY f.queue_id
+            ) AS e ON e.queue_id = q.queue_id
+            WHERE NOT EXISTS (SELECT FROM found)
+            HAVING NOT EXISTS (SELECT FROM found)
+        ) AS low ON true
+    ) AS r
+    ORDER BY r.n;
 END
 $qretention$

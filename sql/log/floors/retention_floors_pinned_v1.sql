@@ -28,6 +28,7 @@ SET enable_seqscan = off
 SET enable_bitmapscan = off
 SET enable_sort = off
 SET jit = off
+SET plan_cache_mode = force_generic_plan
 AS $qretention$
 #variable_conflict use_column
 DECLARE
