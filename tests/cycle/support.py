@@ -6,7 +6,7 @@ import time
 from pg import qret
 
 FOREIGN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "foreign.sql")
-MINUTE, HOUR, DAY = 60, 3600, 86_400
+HALF_HOUR, HOUR, DAY = 1800, 3600, 86_400
 
 
 def install_foreign(db):

@@ -45,20 +45,23 @@ def test_failure_classes_that_spare_the_cycle(db, failure):
         code, report = context.try_cycle()
     assert code == qret.PARTIAL
     assert report["segments_deleted"] == 4
-    assert report["items_failed"] + report["items_locked"] == 1
+    assert 1 in (report["items_failed"], report["items_locked"])
 
 
 def test_failing_partition_backs_off(db):
-    """The next cycle leaves it alone and takes what is new elsewhere."""
+    """After a second failure it is left alone for a while, and the others are not."""
     _, ids = bulk.backlog(db, 2, 2)
     support.fail_deletes_of(db, ids[0])
     with qret.Context(db.dsn) as context:
-        context.try_cycle()
-        bulk.segments(db, ids[1:], 2, support.HOUR)
+        codes = [context.try_cycle()[0] for _ in range(2)]
+        assert codes == [qret.PARTIAL] * 2
+        bulk.segments(db, ids[1:], 2, support.HALF_HOUR)
         db.sql("DROP TRIGGER refuse ON queen.log_segments")
         _, report = context.try_cycle()
         assert report["segments_deleted"] == 2
-    assert bulk.count(db) == 2
+        assert db.sql("SELECT DISTINCT partition_id::text FROM queen.log_segments") == [(ids[0],)]
+    with qret.Context(db.dsn) as context:
+        assert context.cycle()["segments_deleted"] == 2
 
 
 def test_locked_partition_is_skipped(db):
@@ -71,7 +74,7 @@ def test_locked_partition_is_skipped(db):
         code, report = context.try_cycle()
         assert code == qret.PARTIAL
         assert report["segments_deleted"] == 6
-        assert report["items_locked"] == 1
+        assert report["items_locked"] >= 1
         assert report["elapsed_us"] < 5_000_000
     holder.rollback()
     with qret.Context(db.dsn) as context:

@@ -12,7 +12,7 @@ def test_swept_names_what_went(db):
     """L21: info, with every count, only for a cycle that deleted something."""
     bulk.backlog(db, 2, 3, age_seconds=2 * support.HOUR)
     evicting = bulk.queue(db, "evicting", max_wait_time_seconds=60)
-    bulk.segments(db, bulk.partitions(db, evicting, 1), 4, support.HOUR)
+    bulk.segments(db, bulk.partitions(db, evicting, 1), 4, support.HALF_HOUR)
     bulk.partitions(db, bulk.queue(db, "empty"), 1, 40 * support.DAY)
     with qret.Context(db.dsn) as context:
         report = context.cycle()

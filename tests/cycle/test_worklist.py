@@ -91,7 +91,7 @@ def test_tenants_never_mix(db):
     keep = bulk.queue(db, "orders", retention_enabled=True, retention_seconds=10 * support.DAY)
     drop = bulk.queue(db, "orders", TENANT, retention_enabled=True, retention_seconds=60)
     kept, dropped = bulk.partitions(db, keep, 3), bulk.partitions(db, drop, 3)
-    bulk.segments(db, kept + dropped, 4, support.HOUR)
+    bulk.segments(db, kept + dropped, 4, support.HALF_HOUR)
     with qret.Context(db.dsn) as context:
         report = context.cycle()
     assert (report["queues"], report["segments_deleted"]) == (1, 12)
@@ -126,7 +126,7 @@ def test_cycle_goes_on_when_partitions_vanish(db):
     _, ids = bulk.backlog(db, 40, 2)
     broker = Broker(db)
     doomed = bulk.queue(db, "doomed", retention_enabled=True, retention_seconds=60)
-    bulk.segments(db, bulk.partitions(db, doomed, 20), 2, support.HOUR)
+    bulk.segments(db, bulk.partitions(db, doomed, 20), 2, support.HALF_HOUR)
     with qret.Context(db.dsn, batch_size=1) as context:
         context.begin()
         while not context.report()["segments_deleted"]:

@@ -74,8 +74,11 @@ def consumer(db, partition_ids, group="__QUEUE_MODE__", committed=-1, age_second
     )
 
 
-def backlog(db, partition_count, segment_count, age_seconds=3600, blob_bytes=10, **policy):
-    """(queue id, partition ids): a queue that keeps a minute, and partitions with old segments."""
+def backlog(db, partition_count, segment_count, age_seconds=1800, blob_bytes=10, **policy):
+    """(queue id, partition ids): a queue that keeps a minute, and partitions with old segments.
+
+    Old enough for that minute, too young for the sidecar's default window of an hour.
+    """
     policy = policy or {"retention_enabled": True, "retention_seconds": 60}
     queue_id = queue(db, **policy)
     ids = partitions(db, queue_id, partition_count, age_seconds)
