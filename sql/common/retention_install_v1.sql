@@ -2,12 +2,14 @@
 --
 -- p_signature  name and argument types, unqualified: 'log_partition_dead_v1(uuid, timestamptz)'
 -- p_ddl        its CREATE OR REPLACE statement, body quoted with the tag of this file
--- Returns 'created'; 'replaced' (ours, and the statement differs from what was installed); 'kept' (ours
--- and up to date, or of a newer version); 'foreign' (not created by us, or changed since: left alone).
+-- Returns 'created'; 'replaced' (ours, and the statement differs from what was installed); 'kept'
+-- (ours and up to date, or of a newer version); 'foreign' (not created by us, or changed since:
+-- left alone).
 --
--- What it creates is taken from PUBLIC in the same transaction, so that nobody can call it in between;
--- what it replaces keeps the grants that were given since. Locks: the register, against other
--- installers, only when there is something to change. Runs as its caller, who must own the functions.
+-- What it creates is taken from PUBLIC in the same transaction, so that nobody can call it in
+-- between; what it replaces keeps the grants that were given since. Locks: the register, against
+-- other installers, only when there is something to change. Runs as its caller, who must own the
+-- functions.
 --
 -- Sent as a literal, so that installing again when nothing changed writes nothing at all.
 DO $qretention$
@@ -79,8 +81,9 @@ BEGIN
     ) THEN
         RETURN;
     END IF;
-    EXECUTE format('CREATE OR REPLACE FUNCTION %I.retention_install_v1(p_signature text, p_ddl text)'
-        ' RETURNS text LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS %L',
+    EXECUTE format('CREATE OR REPLACE FUNCTION %I.retention_install_v1'
+        '(p_signature text, p_ddl text) RETURNS text LANGUAGE plpgsql VOLATILE'
+        ' SET search_path = pg_catalog, pg_temp AS %L',
         @part_literal@, v_source);
     EXECUTE format('REVOKE ALL ON FUNCTION %I.retention_install_v1(text, text) FROM PUBLIC',
         @part_literal@);

@@ -222,7 +222,9 @@ class Log:
 
 def source(path, **settings):
     """A file of sql/log as the installer sends it."""
-    return install.read(os.path.join(LOG_SQL, path), install.tokens(**settings))
+    with open(os.path.join(LOG_SQL, path), encoding="utf-8") as text:
+        body = text.read().replace("@part", "@log")  # the log part's own schema
+    return install.substitute(body, install.tokens(**settings))
 
 
 def client_statement(name, **replacements):

@@ -176,7 +176,7 @@ def test_register_refuses_a_statement_that_creates_something_else(db):
 
 
 def test_register_replaces_the_installer_itself_only_when_it_is_older(db):
-    text = source("register/retention_install_v1.sql")
+    text = source("../common/retention_install_v1.sql")
     changed = text.replace("RETURN 'kept'", "RETURN 'same'")
     db.sql(changed)
     assert register(db, STEP, source("v1/log_retention_step_v1.sql")) == "same"
