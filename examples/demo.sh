@@ -8,7 +8,7 @@
 # The first form installs what is missing through apt, as root or with sudo. Both leave nothing
 # running and nothing behind, also after a Ctrl-C.
 set -u
-exec </dev/null
+exec </dev/null 3>&2
 umask 022
 
 here=$(cd "$(dirname "$0")" && pwd) || exit 1
@@ -85,7 +85,15 @@ quietly()
 
 usage()
 {
-	sed -n 's/^# \{0,1\}//p' "$0" | sed -n '2,8p'
+	cat <<'END'
+usage: sh examples/demo.sh [--dsn CONNINFO]
+
+Shows libqretention at work: what it deletes, what it keeps, and why.
+
+Without --dsn, a private PostgreSQL is made for it and removed at the end; what
+is missing is installed through apt, as root or with sudo. With --dsn it runs on
+a server of yours, in schemas of its own that are dropped at the end.
+END
 }
 
 read_arguments()
@@ -135,7 +143,7 @@ clean_up()
 
 on_signal()
 {
-	printf '\ndemo: interrupted; cleaning up\n' >&2
+	printf '\ndemo: interrupted; cleaning up\n' >&3 # 2 may be some command's at this moment
 	exit 130
 }
 
@@ -209,9 +217,13 @@ driver()
 	command_line "qretention $*"
 	code=0
 	# shellcheck disable=SC2086 # a list of words
-	"$qretention" "$@" --dsn "$dsn" --no-environment $options >"$work/driver.log" 2>&1 || code=$?
+	"$qretention" "$@" --dsn "$dsn" --no-environment $options >"$work/driver.log" \
+		2>"$work/driver.err" || code=$?
 	indent <"$work/driver.log"
-	[ $code -eq 0 ] || fail "qretention ended with exit code $code"
+	[ $code -eq 0 ] || {
+		cat "$work/driver.err" >&2
+		fail "qretention ended with exit code $code"
+	}
 }
 
 run_broker()
@@ -265,12 +277,12 @@ prepare()
 fill_log()
 {
 	title "A broker fills a log of five queues, with groups of readers"
-	say "queue      its policy: what may go                     who reads it" \
-		"orders     all that is older than 1 day                billing, fast" \
-		"invoices   what all groups read, after 10 minutes      ledger fast, audit slow" \
-		"signals    what waited 30 minutes, read or not         nobody" \
-		"clicks     what all groups read, after 10 minutes      report: registered, absent" \
-		"archive    nothing                                     search, fast"
+	say "queue      its policy: what may go                  who reads it" \
+		"orders     all that is older than 1 day             billing, fast" \
+		"invoices   what every group read, after 10 minutes  ledger fast, audit slow" \
+		"signals    what waited 30 minutes, read or not      nobody" \
+		"clicks     what every group read, after 10 minutes  report, absent" \
+		"archive    nothing                                  search, fast"
 	run_broker --rate 0 --pushes 600 --duplicates 5 --dead-letters 15 --drain --seed 4 \
 		--queue orders,partitions=3,retention=86400,dedup=3600,groups=billing:fast \
 		--queue invoices,partitions=2,completed=600,dedup=3600,groups=ledger:fast+audit:slow \
@@ -290,7 +302,10 @@ first_cycle()
 {
 	title "One cycle of retention"
 	script remember 2>/dev/null
-	driver cycle
+	driver cycle --verbose
+	echo
+	say "A host's log gets the same as one line:"
+	fold -s -w 76 "$work/driver.err" | sed 's/ *$//' | indent
 	echo
 	say "queue         segments      sidecar      why the rest stayed"
 	script queues
@@ -322,7 +337,7 @@ outbox()
 	script outbox
 	driver prune
 	echo
-	say "event                            there    left  why"
+	say "event                             left  why"
 	script outbox_rest
 }
 

@@ -1,5 +1,6 @@
 -- The audit: one row for each step that deleted something, by what made it delete.
-SELECT format('   %-24s %5s %9s  %s', h.retention_type, count(*), sum(h.messages_deleted),
+SELECT format('   %-24s %5s %9s  %s', h.retention_type, count(*),
+    to_char(sum(h.messages_deleted), 'FM999,999,990'),
     CASE h.retention_type
         WHEN 'retention' THEN 'older than the queue keeps anything'
         WHEN 'completed_retention' THEN 'old, and read by every group'

@@ -9,7 +9,7 @@ INSERT INTO :"demo".kinds (kind, events, age, policy, own_window, statuses, verd
         'succeeded: goes at once'),
     ('newsletter, a dead letter', 3, '1 hour', 'succeeded', NULL, '{succeeded,dead}',
         'its dead letter keeps it 90 days'),
-    ('newsletter, a dead letter, 100 d', 2, '100 days', 'succeeded', NULL, '{succeeded,dead}',
+    ('newsletter, old dead letter', 2, '100 days', 'succeeded', NULL, '{succeeded,dead}',
         'kept 90 days, then gone'),
     ('mailing to 12,000', 1, '1 hour', 'succeeded', NULL, array_fill('succeeded'::text, '{12000}'),
         'succeeded: goes a chunk at a time'),

@@ -17,6 +17,8 @@ static const struct {
 	{ "42883", QRET_ERR_SCHEMA, "run `qretention install event`" },
 	{ "42P01", QRET_ERR_SCHEMA, "run `qretention install event`" },
 	{ "3F000", QRET_ERR_SCHEMA, "run `qretention install event`" },
+	{ "22023", QRET_ERR_ARGUMENT, "" },
+	{ "22P02", QRET_ERR_ARGUMENT, "" },
 	{ "57014", QRET_ERR_TIMEOUT, "" },
 	{ "08", QRET_ERR_CONNECTION, "" },
 	{ "57P", QRET_ERR_CONNECTION, "" },

@@ -197,12 +197,10 @@ static void print_arm(const char *arm, int64_t events, const char *meaning)
 	printf("  %-15s %11s  %s\n", arm, text_count(number, events), meaning);
 }
 
-static void print_exception(int64_t count, const char *meaning)
+static void print_exception(const char *what, int64_t count, const char *meaning)
 {
-	char number[TEXT_SMALL];
-
 	if (count > 0)
-		printf("  %-15s %11s  %s\n", "", text_count(number, count), meaning);
+		print_arm(what, count, meaning);
 }
 
 void output_prune(const struct qret_cycle_report *report)
@@ -217,7 +215,8 @@ void output_prune(const struct qret_cycle_report *report)
 	print_arm("settled", report->events_settled, "nothing owed, dead letters included");
 	print_arm("own window", report->events_own_window, "past the window of their own");
 	print_arm("default window", report->events_default_window, "past the default window");
-	print_exception(report->events_oversize, "lost deliveries a chunk at a time");
-	print_exception(report->items_locked, "skipped: somebody had them locked");
-	print_exception(report->rows_poison, "left alone: a time that cannot be used");
+	print_exception("  oversize", report->events_oversize,
+	                "lost their deliveries a chunk at a time");
+	print_exception("locked", report->items_locked, "skipped: somebody was at work on them");
+	print_exception("poison", report->rows_poison, "left alone: their time cannot be used");
 }
