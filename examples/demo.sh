@@ -305,7 +305,7 @@ first_cycle()
 	driver cycle --verbose
 	echo
 	say "A host's log gets the same as one line:"
-	fold -s -w 76 "$work/driver.err" | sed 's/ *$//' | indent
+	grep event=swept "$work/driver.err" | fold -s -w 76 | sed 's/ *$//' | indent
 	echo
 	say "queue         segments      sidecar      why the rest stayed"
 	script queues
