@@ -31,8 +31,8 @@ BEGIN
     LOOP
         SELECT n.run, n.done INTO v_run, v_done FROM @event@.prune_events_next_v1(v_run) AS n;
         COMMIT;
-        EXIT WHEN v_done;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+        EXIT WHEN v_done;
     END LOOP;
 END
 $qretention$
