@@ -12,6 +12,7 @@
 #include "identifier.h"
 #include "qretention.h"
 #include "struct_size.h"
+#include "text.h"
 
 enum kind { KIND_NUMBER, KIND_FLOOR, KIND_BOOL, KIND_CHOICE, KIND_NAME, KIND_RELATION, KIND_ROLE };
 
@@ -114,8 +115,12 @@ static bool parse_number(const char *value, int64_t *ret_number)
 
 static int refuse(const struct row *row, const char *name, const char *value, struct error *error)
 {
+	char shown[96];
+
+	/* A long value must not push the range out of the message. */
+	text_copy(shown, sizeof(shown), value);
 	return error_set(error, QRET_ERR_OPTION, false, row->help, "option %s: value \"%s\" is refused; expected %s", name,
-	                 value, row->range);
+	                 shown, row->range);
 }
 
 static bool parse_scaled(const struct row *row, const char *value, int64_t scale, bool *ret_clamped, int64_t *ret_number)
