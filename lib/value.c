@@ -2,6 +2,7 @@
 /* Encoding and decoding of binary values. */
 #include "value.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include <libpq-fe.h>
@@ -124,6 +125,31 @@ void parameter_uuid_array(struct parameters *parameters, const uint8_t *array, u
 	append(parameters, TYPE_UUID_ARRAY, array, uuid_array_bytes(count));
 }
 
+void blob_clear(struct blob *blob)
+{
+	free(blob->bytes);
+	blob->bytes = NULL;
+	blob->length = 0;
+}
+
+void blob_set(struct blob *blob, const struct pg_result *result, int row, int column)
+{
+	blob_clear(blob);
+	blob->type = PQftype(result, column);
+	if (result_is_null(result, row, column))
+		return;
+	blob->length = PQgetlength(result, row, column);
+	/* One byte at least, so that an empty value is not taken for NULL. Out of memory it is NULL, which is always right. */
+	blob->bytes = malloc((size_t)blob->length + 1);
+	if (blob->bytes != NULL)
+		memcpy(blob->bytes, PQgetvalue(result, row, column), (size_t)blob->length);
+}
+
+void parameter_blob(struct parameters *parameters, const struct blob *blob)
+{
+	append(parameters, blob->type, blob->bytes, (size_t)blob->length);
+}
+
 int result_rows(const struct pg_result *result)
 {
 	return PQntuples(result);
@@ -131,7 +157,8 @@ int result_rows(const struct pg_result *result)
 
 bool result_is_null(const struct pg_result *result, int row, int column)
 {
-	return column >= PQnfields(result) || PQgetisnull(result, row, column);
+	/* Asked for what is not there, libpq answers, but complains on stderr first. */
+	return row < 0 || row >= PQntuples(result) || column >= PQnfields(result) || PQgetisnull(result, row, column);
 }
 
 int64_t result_integer(const struct pg_result *result, int row, int column, int64_t fallback)
