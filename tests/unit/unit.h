@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* What every unit test program shares. A test file mirrors a file of lib/; it asserts behaviour, never time. */
+#ifndef QRET_TESTS_UNIT_H
+#define QRET_TESTS_UNIT_H
+
+#include <check.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "qretention.h"
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+/* Runs the tests; the list ends with NULL. Returns main's exit code. */
+int unit_run(const char *module, const TTest *const *tests);
+
+/* Whether text is valid UTF-8, by a decoder that shares nothing with the library's. */
+bool unit_is_utf8(const char *text);
+
+/* How many descriptors this process has open. */
+int unit_open_descriptors(void);
+
+#define ck_assert_contains(text, part)                                                             \
+	ck_assert_msg(strstr((text), (part)) != NULL, "\"%s\" does not contain \"%s\"", (text), (part))
+#define ck_assert_lacks(text, part)                                                                \
+	ck_assert_msg(strstr((text), (part)) == NULL, "\"%s\" contains \"%s\"", (text), (part))
+
+#endif
