@@ -7,7 +7,7 @@
 -- p_look  about how many to look at, so that one statement does not read through millions that are owed
 --
 -- Columns: ids and keys found, in order; ended: nothing else is due in the range; last_key and last_id,
--- how far it looked, NULL where it found more than p_want; first_key, of the first event there was.
+-- how far it looked where there is more, NULL where it found more than p_want; first_key, of the first event there was.
 --
 -- A short page first: it is all it takes where nothing is there. What follows depends on what was there:
 -- something due is a backlog, and a page of the right size follows; where all is kept, more of that is

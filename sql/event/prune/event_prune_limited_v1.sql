@@ -85,8 +85,8 @@ BEGIN
 
     IF cardinality(v_found.ids) > 0 THEN
         v_take := @event@.event_prune_fit_v1(v_found.ids, v_rows);
-        IF v_take < cardinality(v_found.ids) OR v_last_key IS NULL THEN
-            v_done := v_done AND GREATEST(v_take, 1) = cardinality(v_found.ids);
+        v_done := v_done AND GREATEST(v_take, 1) = cardinality(v_found.ids);
+        IF v_take < cardinality(v_found.ids) OR v_found.ended OR v_last_key IS NULL THEN
             v_last_key := v_found.keys[GREATEST(v_take, 1)];
             v_last_id := v_found.ids[GREATEST(v_take, 1)];
         END IF;
