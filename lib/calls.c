@@ -115,6 +115,7 @@ static int enter_server(struct qret_ctx *ctx)
 	if (rc != QRET_DONE)
 		return context_fail(ctx, rc, NULL, "out of memory");
 	ctx->statements_current = true;
+	floors_forget(&ctx->floors);
 	ctx->facts.known = false;
 	return QRET_DONE;
 }

@@ -68,7 +68,8 @@ int qret_ctx_new(struct qret_ctx **ret_ctx)
 	ctx->log.in_callback = &ctx->in_callback;
 	ctx->metrics.in_callback = &ctx->in_callback;
 	cadence_init(&ctx->cadence, (uint32_t)qret_now_us() ^ (uint32_t)ctx->owner ^ (uint32_t)(uintptr_t)ctx);
-	if (wake_open(&ctx->wake) != 0 || pager_init(&ctx->pager) != QRET_DONE) {
+	if (wake_open(&ctx->wake) != 0 || pager_init(&ctx->pager) != QRET_DONE ||
+	    floors_init(&ctx->floors) != QRET_DONE) {
 		qret_ctx_free(ctx);
 		return QRET_ERR_NOMEM;
 	}
@@ -102,6 +103,7 @@ void qret_ctx_free(struct qret_ctx *ctx)
 	statements_free(&ctx->statements);
 	options_free(&ctx->options);
 	pager_free(&ctx->pager);
+	floors_free(&ctx->floors);
 	runner_free(&ctx->runner);
 	wake_close(&ctx->wake);
 	free_user_data(ctx->log.free_fn, ctx->log.user_data);

@@ -11,6 +11,7 @@
 #include "cycle.h"
 #include "error.h"
 #include "facts.h"
+#include "floors.h"
 #include "leader.h"
 #include "log.h"
 #include "metrics.h"
@@ -45,6 +46,7 @@ struct qret_ctx {
 	struct gate    gate;
 	struct cycle   cycle;
 	struct pager   pager;
+	struct floors  floors;
 	struct runner  runner;
 	struct phase_state phases[PHASE_COUNT];
 	struct qret_cycle_report report; /* of the running or last cycle */

@@ -26,9 +26,12 @@ enum cycle_state {
 	STATE_FACTS,   /* what the server is and what is installed */
 	STATE_VERSION, /* of the installed parts */
 	STATE_GATE,    /* taking it */
+	STATE_PINNED,  /* due by floors: which pinned partitions may be free again */
 	STATE_PAGE,    /* reading the next page of the work list */
 	STATE_REFRESH, /* reading an old page again */
 	STATE_RUN,     /* steps of one phase */
+	STATE_SETTLE,  /* due by floors: bringing floors up to date */
+	STATE_WALK,    /* due by floors: a page of the slow walk over all partitions */
 	STATE_RELEASE, /* giving the gate back */
 	STATE_END
 };
@@ -48,6 +51,8 @@ struct cycle {
 	struct error     error;      /* why it fails; code QRET_DONE: it does not */
 	struct error     first_failure;
 	bool             stopped, budget, partial;
+	bool             pages_over; /* phases 1 to 3 have had their last page */
+	enum cycle_state after_settle;
 
 	struct work      units[UNITS_MOST]; /* of phases with units of their own; the one item of a step by hand */
 	struct qret_worklist *list;  /* PLAN_WORKLIST */

@@ -132,6 +132,7 @@ static void fill_report(struct qret_ctx *ctx, int outcome, int64_t now_us)
 	report->clock_us = ctx->cycle.clock_us == QRET_CUTOFF_OFF ? 0 : ctx->cycle.clock_us;
 	for (int i = 0; i < LANES_MAX; i++)
 		report->round_trips += ctx->lanes[i].session.round_trips;
+	report->items_pinned = ctx->floors.pinned_count;
 	report->consecutive_failures = outcome < 0 ? report->consecutive_failures + 1 : good ? 0 : report->consecutive_failures;
 	if (good)
 		report->last_success_us = report->clock_us;

@@ -133,6 +133,7 @@ static void give_up(struct qret_ctx *ctx, struct slot *slot, const struct error 
 
 	log_failure(ctx, work, error);
 	settle(slot);
+	work->failed = true;
 	if (runner->phase->failure == FAILURE_LOGGED)
 		return;
 	ctx->cycle.partial = true;
@@ -306,6 +307,7 @@ static void handle_answer(struct qret_ctx *ctx, struct lane *lane, struct slot *
 		batch_learn(ctx, lane, slot->rows, &outcome);
 	if (phase->cursored)
 		phase_keep_cursor(ctx, phase, &outcome);
+	slot->work->deleted |= outcome.deleted > 0;
 	slot->work->retries = slot->work->losses = 0;
 	slot->work->lock_first = false;
 	slot->work->rows = phase->sized ? 0 : slot->work->rows;
@@ -467,7 +469,7 @@ static void skip_backed_off(struct qret_ctx *ctx, struct work *work)
 {
 	char id[UUID_TEXT_BYTES];
 
-	work->settled = true;
+	work->settled = work->failed = true;
 	ctx->cycle.partial = true;
 	ctx->report.items_failed++;
 	uuid_text(work->item.partition_id, id);

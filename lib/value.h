@@ -37,6 +37,17 @@ void   uuid_array_begin(uint8_t *target, uint32_t count);
 void   uuid_array_set(uint8_t *target, uint32_t index, const uint8_t *uuid);
 void   parameter_uuid_array(struct parameters *parameters, const uint8_t *array, uint32_t count);
 
+/* A value that is kept as it came and sent back as it was: nobody here looks inside. */
+struct blob {
+	unsigned int type;
+	int          length;
+	char        *bytes; /* NULL: the value is NULL */
+};
+
+void blob_set(struct blob *blob, const struct pg_result *result, int row, int column);
+void blob_clear(struct blob *blob);
+void parameter_blob(struct parameters *parameters, const struct blob *blob);
+
 /* Result columns; a NULL reads as the fallback, a column of another width as well. */
 int     result_rows(const struct pg_result *result);
 bool    result_is_null(const struct pg_result *result, int row, int column);

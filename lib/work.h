@@ -18,6 +18,8 @@ struct work {
 	bool     lock_first; /* after too many losses: the step that locks first, once */
 	bool     stepped;    /* has had a step in this phase */
 	bool     settled;    /* nothing more to do for it in this phase */
+	bool     deleted;    /* some step of it deleted something, in whatever phase */
+	bool     failed;     /* given up, or backed off, in whatever phase */
 };
 
 #define CURSOR_BYTES 128

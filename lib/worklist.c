@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "clock.h"
-#include "context.h"
+#include "states.h"
 #include "struct_size.h"
 #include "uuid.h"
 
@@ -37,6 +37,8 @@ const char *pager_bind(struct qret_ctx *ctx, struct parameters *parameters)
 	struct pager *pager = &ctx->pager;
 
 	parameter_timestamp(parameters, ctx->cycle.clock_us);
+	if (states_by_floors(ctx))
+		return floors_due_bind(ctx, parameters);
 	parameter_uuid(parameters, pager->has_after ? pager->after : NULL);
 	parameter_int4(parameters, PAGE_ITEMS);
 	return context_statement(ctx, STATEMENT_WORKLIST_SCAN);
@@ -49,6 +51,30 @@ static void read_cutoffs(const struct pg_result *result, int row, struct qret_wo
 	item->completed_cutoff_us = result_timestamp(result, row, 4);
 	item->txns_cutoff_us = result_timestamp(result, row, 5);
 	item->max_wait_cutoff_us = result_timestamp(result, row, 6);
+}
+
+static bool has_cutoff(const struct qret_work_item *item)
+{
+	return item->all_cutoff_us != QRET_CUTOFF_OFF || item->completed_cutoff_us != QRET_CUTOFF_OFF ||
+	       item->txns_cutoff_us != QRET_CUTOFF_OFF || item->max_wait_cutoff_us != QRET_CUTOFF_OFF;
+}
+
+static int compare_ids(const void *key, const void *element)
+{
+	return memcmp(key, ((const struct work *)element)->item.partition_id, UUID_BYTES);
+}
+
+bool pager_stepped(const struct pager *pager, const uint8_t *id)
+{
+	const struct work *work = bsearch(id, pager->works, pager->count, sizeof(*work), compare_ids);
+
+	return work != NULL && has_cutoff(&work->item);
+}
+
+/* Ascending id, the one order in which everybody takes partitions. */
+static int compare_works(const void *a, const void *b)
+{
+	return memcmp(((const struct work *)a)->item.partition_id, ((const struct work *)b)->item.partition_id, UUID_BYTES);
 }
 
 void pager_read(struct qret_ctx *ctx, const struct pg_result *result)
@@ -70,12 +96,18 @@ void pager_read(struct qret_ctx *ctx, const struct pg_result *result)
 		read_cutoffs(result, row, &work->item);
 		pager->count++;
 	}
+	pager->read_us = qret_now_us();
+	if (states_by_floors(ctx)) {
+		floors_due_read(ctx, result);
+		qsort(pager->works, pager->count, sizeof(*pager->works), compare_works);
+		pager->last = pager->count == 0;
+		return;
+	}
 	pager->last = pager->count < PAGE_ITEMS;
 	if (pager->count > 0) {
 		memcpy(pager->after, pager->works[pager->count - 1].item.partition_id, UUID_BYTES);
 		pager->has_after = true;
 	}
-	pager->read_us = qret_now_us();
 }
 
 bool pager_stale(const struct pager *pager)
@@ -93,11 +125,6 @@ const char *pager_refresh_bind(struct qret_ctx *ctx, struct parameters *paramete
 	parameter_timestamp(parameters, ctx->cycle.clock_us);
 	parameter_uuid_array(parameters, pager->ids, pager->count);
 	return context_statement(ctx, STATEMENT_WORKLIST_BY_ID);
-}
-
-static int compare_ids(const void *key, const void *element)
-{
-	return memcmp(key, ((const struct work *)element)->item.partition_id, UUID_BYTES);
 }
 
 void pager_refresh_read(struct qret_ctx *ctx, const struct pg_result *result)
@@ -142,7 +169,7 @@ bool worklist_full(const struct qret_worklist *list, int64_t limit)
 	return limit > 0 && list->count >= (uint64_t)limit;
 }
 
-int worklist_append(struct qret_worklist *list, const struct pager *pager, int64_t limit)
+int worklist_append(struct qret_worklist *list, const struct pager *pager, int64_t limit, bool unsettled)
 {
 	if (list->count + pager->count > list->capacity) {
 		uint64_t capacity = 2 * list->capacity + PAGE_ITEMS;
@@ -153,8 +180,10 @@ int worklist_append(struct qret_worklist *list, const struct pager *pager, int64
 		list->items = items;
 		list->capacity = capacity;
 	}
-	for (uint32_t i = 0; i < pager->count && !worklist_full(list, limit); i++)
-		list->items[list->count++] = pager->works[i].item;
+	for (uint32_t i = 0; i < pager->count && !worklist_full(list, limit); i++) {
+		if (!unsettled || has_cutoff(&pager->works[i].item))
+			list->items[list->count++] = pager->works[i].item;
+	}
 	return QRET_DONE;
 }
 

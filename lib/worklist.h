@@ -38,11 +38,15 @@ void        pager_refresh_read(struct qret_ctx *ctx, const struct pg_result *res
 /* Whether the page is too old to act on. */
 bool pager_stale(const struct pager *pager);
 
+/* Whether this partition is in the page with something to do. */
+bool pager_stepped(const struct pager *pager, const uint8_t *id);
+
 struct qret_worklist;
 
 /* The host's own view, filled page by page. */
 struct qret_worklist *worklist_new(void);
-int  worklist_append(struct qret_worklist *list, const struct pager *pager, int64_t limit); /* QRET_DONE, or QRET_ERR_NOMEM */
+int  worklist_append(struct qret_worklist *list, const struct pager *pager, int64_t limit,
+                     bool unsettled); /* unsettled: leave out items without any cutoff. QRET_DONE, or QRET_ERR_NOMEM */
 bool worklist_full(const struct qret_worklist *list, int64_t limit);
 void worklist_set_clock(struct qret_worklist *list, int64_t clock_us);
 

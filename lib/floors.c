@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT */
+/* Due partitions by their floors. The server decides what is due; here is remembered where to look next. */
+#include "floors.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+#include "context.h"
+#include "uuid.h"
+
+#define QUEUE_CAP 200        /* partitions of one queue in a page: the others get their turn */
+#define LOOKS_BY_HINT 100    /* then one that starts from the beginning */
+#define SETTLE_MOST 256
+#define PINNED_ROUND_US (45 * US_PER_SECOND)     /* each pinned partition is looked at within 60 s */
+#define PINNED_SHARE_LEAST 500
+#define PINNED_PAGE_MOST 10000
+#define WALK_ROUND_US (20LL * 3600 * US_PER_SECOND) /* each partition within a day */
+#define WALK_SHARE_LEAST 20
+#define WALK_PAGE_MOST 1000
+
+/* Types of the hints, so that none at all can be said before the first answer told them. */
+static const unsigned int hint_types[FLOORS_HINTS] = { 20 /* int8 */, 2951 /* uuid[] */, 1185, 1185 /* timestamptz[] */ };
+
+int floors_init(struct floors *floors)
+{
+	for (int i = 0; i < FLOORS_HINTS; i++)
+		floors->hints[i].type = hint_types[i];
+	floors->array = malloc(uuid_array_bytes(PAGE_ITEMS));
+	return floors->array == NULL ? QRET_ERR_NOMEM : QRET_DONE;
+}
+
+static void forget_hints(struct floors *floors)
+{
+	for (int i = 0; i < FLOORS_HINTS; i++)
+		blob_clear(&floors->hints[i]);
+	floors->looks = 0;
+}
+
+void floors_free(struct floors *floors)
+{
+	forget_hints(floors);
+	free(floors->excluded.list);
+	free(floors->unsettled.list);
+	free(floors->array);
+}
+
+void floors_forget(struct floors *floors)
+{
+	forget_hints(floors);
+	floors->has_after = floors->pinned.has_after = floors->walk.has_after = false;
+	floors->pinned.looked = floors->walk.looked = 0;
+}
+
+void floors_begin(struct floors *floors)
+{
+	floors->excluded.count = 0;
+	floors->unsettled.count = 0;
+	floors->settling = 0;
+}
+
+/* Out of memory an id is not kept: its partition is met again, and nothing is lost but time. */
+static void ids_add(struct ids *ids, const uint8_t *id, uint32_t most)
+{
+	if (ids->count == ids->capacity) {
+		uint32_t capacity = ids->capacity == 0 ? 64 : 2 * ids->capacity;
+		uint8_t (*list)[16] = capacity > 2 * most ? NULL : realloc(ids->list, capacity * sizeof(*list));
+
+		if (list == NULL)
+			return;
+		ids->list = list;
+		ids->capacity = capacity;
+	}
+	memcpy(ids->list[ids->count++], id, UUID_BYTES);
+}
+
+static void exclude(struct floors *floors, const uint8_t *id)
+{
+	ids_add(&floors->excluded, id, EXCLUDED_MOST);
+}
+
+void floors_unsettle(struct floors *floors, const uint8_t *id)
+{
+	ids_add(&floors->unsettled, id, PINNED_PAGE_MOST);
+}
+
+static void bind_ids(struct floors *floors, const struct ids *ids, uint32_t count, struct parameters *parameters)
+{
+	uuid_array_begin(floors->array, count);
+	for (uint32_t i = 0; i < count; i++)
+		uuid_array_set(floors->array, i, ids->list[i]);
+	parameter_uuid_array(parameters, floors->array, count);
+}
+
+/* ---- The list ------------------------------------------------------------------------------ */
+
+const char *floors_due_bind(struct qret_ctx *ctx, struct parameters *parameters)
+{
+	struct floors *floors = &ctx->floors;
+	uint32_t excluded = floors->excluded.count < EXCLUDED_MOST ? floors->excluded.count : EXCLUDED_MOST;
+
+	if (++floors->looks > LOOKS_BY_HINT)
+		forget_hints(floors);
+	parameter_int4(parameters, QUEUE_CAP);
+	parameter_uuid(parameters, floors->has_after ? floors->after : NULL);
+	bind_ids(floors, &floors->excluded, excluded, parameters);
+	for (int i = 0; i < FLOORS_HINTS; i++)
+		parameter_blob(parameters, &floors->hints[i]);
+	return context_statement(ctx, STATEMENT_WORKLIST_DUE);
+}
+
+void floors_due_read(struct qret_ctx *ctx, const struct pg_result *result)
+{
+	struct floors *floors = &ctx->floors;
+	int last = result_rows(result) - 1;
+
+	if (last >= 0 && !result_is_null(result, last, 9)) {
+		for (int i = 0; i < FLOORS_HINTS; i++)
+			blob_set(&floors->hints[i], result, last, 8 + i);
+	}
+	if (last > 0)
+		floors->has_after = result_uuid(result, last - 1, 7, floors->after);
+}
+
+void floors_page_over(struct qret_ctx *ctx)
+{
+	for (uint32_t i = 0; i < ctx->pager.count; i++) {
+		const struct work *work = &ctx->pager.works[i];
+
+		if (work->failed)
+			exclude(&ctx->floors, work->item.partition_id);
+		else if (!work->deleted)
+			floors_unsettle(&ctx->floors, work->item.partition_id);
+	}
+}
+
+void floors_page_listed(struct qret_ctx *ctx)
+{
+	bool writable = !ctx->facts.is[FACT_READ_ONLY];
+
+	for (uint32_t i = 0; i < ctx->pager.count; i++) {
+		const uint8_t *id = ctx->pager.works[i].item.partition_id;
+
+		if (writable && !pager_stepped(&ctx->pager, id))
+			floors_unsettle(&ctx->floors, id);
+		else
+			exclude(&ctx->floors, id);
+	}
+}
+
+/* ---- Settling -------------------------------------------------------------------------------- */
+
+const char *floors_settle_bind(struct qret_ctx *ctx, struct parameters *parameters)
+{
+	struct floors *floors = &ctx->floors;
+
+	floors->settling = floors->unsettled.count < SETTLE_MOST ? floors->unsettled.count : SETTLE_MOST;
+	bind_ids(floors, &floors->unsettled, floors->settling, parameters);
+	parameter_timestamp(parameters, ctx->cycle.clock_us);
+	return context_statement(ctx, STATEMENT_FLOORS_REFRESH);
+}
+
+static void drop_settling(struct floors *floors)
+{
+	floors->unsettled.count -= floors->settling;
+	memmove(floors->unsettled.list, floors->unsettled.list + floors->settling, floors->unsettled.count * UUID_BYTES);
+	floors->settling = 0;
+}
+
+static void log_partition(struct qret_ctx *ctx, enum log_event event, const uint8_t *id, const char *group)
+{
+	struct line line;
+
+	if (!log_wants(&ctx->log, event))
+		return;
+	log_begin(&line, event);
+	line_uuid(&line, "partition", id);
+	if (group != NULL)
+		line_text(&line, "consumer_group", group);
+	log_end(&ctx->log, event, &line);
+}
+
+/* Columns of floors_refresh.sql, which the walk has too. */
+static void read_refreshed(struct qret_ctx *ctx, const struct pg_result *result, int row)
+{
+	struct floors *floors = &ctx->floors;
+	uint8_t id[UUID_BYTES];
+	char state[16], group[256];
+
+	if (!result_uuid(result, row, 0, id))
+		return;
+	result_text(result, row, 2, state, sizeof(state));
+	result_text(result, row, 3, group, sizeof(group));
+	if (strcmp(state, "pinned") == 0) {
+		floors->pinned_count++;
+		log_partition(ctx, LOG_PINNED, id, group);
+	} else if (strcmp(state, "released") == 0 && floors->pinned_count > 0) {
+		floors->pinned_count--;
+	}
+	if (result_bool(result, row, 5))
+		log_partition(ctx, LOG_FUTURE_HEAD, id, NULL);
+	if (ctx->cycle.state != STATE_SETTLE)
+		return;
+	/* Held by somebody, or still due although its steps found nothing: not again in this cycle. */
+	if (strcmp(state, "busy") == 0 || (result_bool(result, row, 4) && pager_stepped(&ctx->pager, id)))
+		exclude(floors, id);
+}
+
+void floors_settle_read(struct qret_ctx *ctx, const struct pg_result *result)
+{
+	for (int row = 0; row < result_rows(result); row++)
+		read_refreshed(ctx, result, row);
+	drop_settling(&ctx->floors);
+}
+
+void floors_settle_failed(struct floors *floors)
+{
+	for (uint32_t i = 0; i < floors->settling; i++)
+		exclude(floors, floors->unsettled.list[i]);
+	drop_settling(floors);
+}
+
+/* ---- Rounds ---------------------------------------------------------------------------------- */
+
+/* This cycle's share: what the time since the last share is of a whole round. */
+static void share(struct round *round, int64_t round_us, int64_t least)
+{
+	int64_t now_us = qret_now_us();
+	int64_t gap_us = now_us - round->last_us;
+	int64_t part = gap_us >= round_us || round->last_us == 0 ? round->total : (int64_t)((double)round->total * (double)gap_us / (double)round_us);
+
+	round->quota = part < least ? least : part;
+	round->last_us = now_us;
+}
+
+void floors_share_begin(struct floors *floors)
+{
+	share(&floors->pinned, PINNED_ROUND_US, PINNED_SHARE_LEAST);
+	share(&floors->walk, WALK_ROUND_US, WALK_SHARE_LEAST);
+}
+
+static void bind_round(const struct round *round, int64_t most, struct parameters *parameters)
+{
+	parameter_uuid(parameters, round->has_after ? round->after : NULL);
+	parameter_int4(parameters, (int32_t)(round->quota < most ? round->quota : most));
+}
+
+/* The last row of a page says how many were looked at and where to go on. True when the share, or the round, is done. */
+static bool read_round(struct round *round, const struct pg_result *result, int looked_column, int last_column)
+{
+	int row = result_rows(result) - 1;
+	int64_t looked = row < 0 ? 0 : result_integer(result, row, looked_column, 0);
+
+	round->looked += looked;
+	round->quota -= looked;
+	round->has_after = row >= 0 && result_uuid(result, row, last_column, round->after);
+	if (!round->has_after) {
+		round->total = round->looked;
+		round->looked = 0;
+	}
+	return !round->has_after || round->quota <= 0;
+}
+
+const char *floors_pinned_bind(struct qret_ctx *ctx, struct parameters *parameters)
+{
+	parameter_timestamp(parameters, ctx->cycle.clock_us);
+	bind_round(&ctx->floors.pinned, PINNED_PAGE_MOST, parameters);
+	return context_statement(ctx, STATEMENT_FLOORS_PINNED);
+}
+
+bool floors_pinned_read(struct qret_ctx *ctx, const struct pg_result *result)
+{
+	struct floors *floors = &ctx->floors;
+	bool over = read_round(&floors->pinned, result, 1, 2);
+
+	for (int row = 0; row < result_rows(result); row++) {
+		uint8_t id[UUID_BYTES];
+
+		if (result_uuid(result, row, 0, id))
+			floors_unsettle(floors, id);
+	}
+	if (!floors->pinned.has_after)
+		floors->pinned_count = floors->pinned.total;
+	return over;
+}
+
+const char *floors_walk_bind(struct qret_ctx *ctx, struct parameters *parameters)
+{
+	parameter_timestamp(parameters, ctx->cycle.clock_us);
+	bind_round(&ctx->floors.walk, WALK_PAGE_MOST, parameters);
+	return context_statement(ctx, STATEMENT_FLOORS_WALK);
+}
+
+bool floors_walk_read(struct qret_ctx *ctx, const struct pg_result *result)
+{
+	bool over = read_round(&ctx->floors.walk, result, 6, 7);
+	int last = result_rows(result) - 1;
+
+	for (int row = 0; row < last; row++)
+		read_refreshed(ctx, result, row);
+	/* The server's estimate serves until a round has counted. */
+	if (last >= 0 && ctx->floors.walk.total < result_integer(result, last, 8, 0))
+		ctx->floors.walk.total = result_integer(result, last, 8, 0);
+	return over;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/* The states that keep the floors true: which pinned partitions are free again, what stepping found, the slow walk. */
+#include "sqlstate.h"
+#include "states.h"
+
+bool states_by_floors(const struct qret_ctx *ctx)
+{
+	int64_t wanted = context_number(ctx, OPTION_WORK_LIST);
+
+	return wanted == WORK_LIST_DUE || (wanted == WORK_LIST_AUTO && ctx->facts.is[FACT_FLOORS]);
+}
+
+/* Where to go with ids to bring up to date, and where without. */
+static int settle_then(struct qret_ctx *ctx, enum cycle_state state)
+{
+	ctx->cycle.after_settle = state;
+	return state_move(ctx, ctx->floors.unsettled.count > 0 ? STATE_SETTLE : state);
+}
+
+int state_pinned(struct qret_ctx *ctx)
+{
+	struct pg_result *answer = NULL;
+	struct error error;
+	int rc = state_ask(ctx, floors_pinned_bind, &answer, &error);
+	bool over;
+
+	if (rc != QRET_DONE)
+		return state_no_answer(ctx, rc, &error);
+	over = floors_pinned_read(ctx, answer);
+	result_free(answer);
+	return over ? settle_then(ctx, STATE_PAGE) : settle_then(ctx, STATE_PINNED);
+}
+
+/* A refresh that failed by itself costs only its partitions their turn. */
+static bool is_local(const struct qret_ctx *ctx, const struct error *error)
+{
+	enum sqlstate_action action = sqlstate_rule(error->sqlstate)->action;
+
+	return ctx->lanes[0].session.state == SESSION_READY && action != SQLSTATE_CYCLE && action != SQLSTATE_PERMANENT;
+}
+
+int state_settle(struct qret_ctx *ctx)
+{
+	struct pg_result *answer = NULL;
+	struct error error;
+	int rc = state_ask(ctx, floors_settle_bind, &answer, &error);
+
+	if (rc < 0 && is_local(ctx, &error))
+		floors_settle_failed(&ctx->floors);
+	else if (rc != QRET_DONE)
+		return state_no_answer(ctx, rc, &error);
+	else
+		floors_settle_read(ctx, answer);
+	result_free(answer);
+	return settle_then(ctx, ctx->cycle.after_settle);
+}
+
+int state_walk(struct qret_ctx *ctx)
+{
+	struct pg_result *answer = NULL;
+	struct error error;
+	int rc = state_ask(ctx, floors_walk_bind, &answer, &error);
+	bool over = true;
+
+	if (rc != QRET_DONE && !(rc < 0 && is_local(ctx, &error)))
+		return state_no_answer(ctx, rc, &error);
+	if (rc == QRET_DONE)
+		over = floors_walk_read(ctx, answer);
+	result_free(answer);
+	return over ? states_work_over(ctx) : QRET_MORE;
+}
+
+int states_page_over(struct qret_ctx *ctx)
+{
+	if (!states_by_floors(ctx))
+		return ctx->pager.last ? states_work_over(ctx) : state_move(ctx, STATE_PAGE);
+	floors_page_over(ctx);
+	return settle_then(ctx, ctx->pager.last ? STATE_WALK : STATE_PAGE);
+}
+
+int states_listed(struct qret_ctx *ctx)
+{
+	floors_page_listed(ctx);
+	/* What is due beyond what can be left out is in the host's next list. */
+	if (ctx->floors.excluded.count >= EXCLUDED_MOST)
+		return state_leave(ctx);
+	return settle_then(ctx, STATE_PAGE);
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+/* The states that do the work: pages of the work list, and the steps of one phase after another. */
+#include <string.h>
+
+#include "states.h"
+
+int states_begin_work(struct qret_ctx *ctx)
+{
+	ctx->cycle.phase = 0;
+	floors_begin(&ctx->floors);
+	if (!state_runs(ctx, ENGINES_LOG)) {
+		ctx->cycle.clock_us = ctx->facts.clock_us;
+		return states_work_over(ctx);
+	}
+	if (!states_by_floors(ctx) || ctx->facts.is[FACT_READ_ONLY])
+		return state_move(ctx, STATE_PAGE);
+	floors_share_begin(&ctx->floors);
+	return state_move(ctx, STATE_PINNED);
+}
+
+/* A page of the host's own list. */
+static int list_page(struct qret_ctx *ctx)
+{
+	int64_t limit = context_number(ctx, OPTION_WORKLIST_LIMIT);
+	bool by_floors = states_by_floors(ctx);
+	struct error error;
+
+	worklist_set_clock(ctx->cycle.list, ctx->cycle.clock_us);
+	if (worklist_append(ctx->cycle.list, &ctx->pager, limit, by_floors) != QRET_DONE) {
+		error_set(&error, QRET_ERR_NOMEM, true, NULL, "out of memory");
+		return state_fail(ctx, &error);
+	}
+	if (ctx->pager.last || worklist_full(ctx->cycle.list, limit))
+		return state_leave(ctx);
+	return by_floors ? states_listed(ctx) : QRET_MORE;
+}
+
+int state_page(struct qret_ctx *ctx)
+{
+	struct pg_result *answer = NULL;
+	struct error error;
+	int rc = state_ask(ctx, pager_bind, &answer, &error);
+
+	if (rc != QRET_DONE)
+		return state_no_answer(ctx, rc, &error);
+	pager_read(ctx, answer);
+	result_free(answer);
+	return ctx->cycle.plan == PLAN_CYCLE ? states_next_phase(ctx) : list_page(ctx);
+}
+
+int state_refresh(struct qret_ctx *ctx)
+{
+	struct pg_result *answer = NULL;
+	struct error error;
+	int rc = state_ask(ctx, pager_refresh_bind, &answer, &error);
+
+	if (rc != QRET_DONE)
+		return state_no_answer(ctx, rc, &error);
+	pager_refresh_read(ctx, answer);
+	result_free(answer);
+	runner_continue(&ctx->runner);
+	return state_move(ctx, STATE_RUN);
+}
+
+/* Starts a phase on the page's partitions or on its own units. */
+static int begin_phase(struct qret_ctx *ctx, const struct phase *phase)
+{
+	if (phase->units == 0) {
+		runner_begin(ctx, phase, ctx->pager.works, ctx->pager.count, false);
+		return state_move(ctx, STATE_RUN);
+	}
+	memset(ctx->cycle.units, 0, sizeof(ctx->cycle.units));
+	for (uint32_t i = 0; i < phase->units; i++)
+		ctx->cycle.units[i].unit = i;
+	if (phase->id == QRET_PHASE_EVENT_PRUNE)
+		phase_reset_cursor(ctx, phase);
+	runner_begin(ctx, phase, ctx->cycle.units, phase->units, false);
+	return state_move(ctx, STATE_RUN);
+}
+
+int states_work_over(struct qret_ctx *ctx)
+{
+	ctx->cycle.pages_over = true;
+	ctx->cycle.phase = QRET_PHASE_MAX_WAIT;
+	return states_next_phase(ctx);
+}
+
+/* Phases 1 to 3 on each page in turn, then the others. */
+int states_next_phase(struct qret_ctx *ctx)
+{
+	while (++ctx->cycle.phase <= PHASE_COUNT) {
+		const struct phase *phase = phase_find(ctx->cycle.phase);
+
+		if (phase->units > 0 && !ctx->cycle.pages_over) {
+			ctx->cycle.phase = 0;
+			return states_page_over(ctx);
+		}
+		if (phase_enabled(ctx, phase) && (phase->begin == NULL || phase->begin(ctx)))
+			return begin_phase(ctx, phase);
+	}
+	return state_leave(ctx);
+}
+
+/* A step by hand that found nothing: where floors list what is due, it would be listed again. */
+static int step_over(struct qret_ctx *ctx)
+{
+	const struct runner *runner = &ctx->runner;
+
+	if (runner->phase->units > 0 || !states_by_floors(ctx) || !runner->outcome.done || runner->outcome.deleted > 0 || ctx->cycle.stopped)
+		return state_leave(ctx);
+	floors_begin(&ctx->floors);
+	floors_unsettle(&ctx->floors, ctx->cycle.units[0].item.partition_id);
+	ctx->cycle.after_settle = STATE_RELEASE;
+	ctx->cycle.clock_us = QRET_CUTOFF_OFF;
+	return state_move(ctx, STATE_SETTLE);
+}
+
+int state_run(struct qret_ctx *ctx)
+{
+	int rc = runner_process(ctx);
+
+	if (rc != QRET_DONE)
+		return rc;
+	switch (ctx->runner.halt) {
+	case HALT_STOPPED:
+		ctx->cycle.stopped = !ctx->runner.has_outcome;
+		return ctx->cycle.plan == PLAN_STEP ? step_over(ctx) : state_leave(ctx);
+	case HALT_BUDGET:
+		ctx->cycle.budget = true;
+		return state_leave(ctx);
+	case HALT_STALE:
+		return state_move(ctx, STATE_REFRESH);
+	case HALT_ERROR:
+		/* A step by hand that only missed a lock is PARTIAL; why is still told. */
+		if (ctx->runner.has_outcome)
+			ctx->cycle.first_failure = ctx->runner.error;
+		else
+			return state_fail(ctx, &ctx->runner.error);
+		return state_leave(ctx);
+	default:
+		return ctx->cycle.plan == PLAN_STEP ? state_leave(ctx) : states_next_phase(ctx);
+	}
+}
