@@ -9,7 +9,7 @@ from sql.log_support import client_statement
 ZERO = "00000000-0000-0000-0000-000000000000"
 CUTOFFS = ("all_cutoff", "completed_cutoff", "txns_cutoff", "max_wait_cutoff")
 LIST = ("clock", "partition_id", "queue_id") + CUTOFFS
-HINTS = ("hint_look", "hint_queues", "hint_segments", "hint_txns")
+HINTS = ("hint_look", "hint_queues", "hint_policies", "hint_segments", "hint_txns")
 # psycopg2 has no infinite dates, so what is only passed back travels as text.
 AS_TEXT = {"partition_id", "queue_id", "filed_under", "last", *HINTS}
 REFRESH_MOST = 250
@@ -18,7 +18,8 @@ STATEMENTS = {
     "worklist_scan": (("timestamptz", "uuid", "int4"), LIST),
     "worklist_by_id": (("timestamptz", "uuid[]"), LIST),
     "worklist_due": (
-        ("timestamptz", "int4", "uuid", "uuid[]", "int8", "uuid[]", "timestamptz[]", "timestamptz[]"),
+        ("timestamptz", "int4", "uuid", "uuid[]", "int8", "uuid[]", "int8[]")
+        + ("timestamptz[]", "timestamptz[]"),
         LIST + ("filed_under",) + HINTS,
     ),
     "floors_refresh": (
@@ -89,7 +90,7 @@ class Client:
 
     def due(self, clock=None, cap=200, after=None, exclude=(), hints=None):
         """(partitions, the last row)"""
-        hints = [hints[name] for name in HINTS] if hints else [None] * 4
+        hints = [hints[name] for name in HINTS] if hints else [None] * len(HINTS)
         rows = self.call("worklist_due", clock, cap, after, list(exclude), *hints)
         assert all(row.partition_id for row in rows[:-1]) and rows[-1].partition_id is None
         return rows[:-1], rows[-1]

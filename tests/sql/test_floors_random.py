@@ -107,7 +107,7 @@ class World:
             seconds,
         )
         if self.cycle.hints:
-            for name in HINTS[2:]:
+            for name in HINTS[3:]:
                 self.cycle.hints[name] = self.db.one(
                     "SELECT array_agg(x - make_interval(secs => %s) ORDER BY n)::text"
                     " FROM unnest(%s::timestamptz[]) WITH ORDINALITY AS u(x, n)",

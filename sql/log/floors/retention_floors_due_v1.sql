@@ -1,4 +1,4 @@
--- signature: retention_floors_due_v1(timestamptz, int, uuid, uuid[], bigint, uuid[], timestamptz[], timestamptz[])
+-- signature: retention_floors_due_v1(timestamptz, int, uuid, uuid[], bigint, uuid[], bigint[], timestamptz[], timestamptz[])
 --
 -- The work list of mode `due`: the partitions with something to delete now, found by their floors.
 --
@@ -7,19 +7,20 @@
 -- p_after    the queue to begin after (filed_under of the last row of the page before); the others
 --            follow in ascending id, around to this one; NULL: from the start
 -- p_exclude  partitions to leave out: backed off, or busy in this cycle; NULL: none
--- p_hint_*   the four hints of an earlier answer, as they came; NULL: none, look from the start
+-- p_hint_*   the five hints of an earlier answer, as they came; NULL: none, look from the start
 --
 -- Columns: clock, partition_id, queue_id (the partition's own; NULL: the partition is gone),
 -- all_cutoff, completed_cutoff, txns_cutoff, max_wait_cutoff (NULL: off, or not due), filed_under,
--- and four hints.
+-- and five hints.
 -- A partition with no cutoff at all needs no step but a refresh: its floors are unknown, or filed
 -- under another queue. At most 1000 partitions, then always one row with a NULL partition_id. It carries
 -- the hint for the looks to come, when this one found nothing; otherwise the earlier hint stays good.
 --
 -- The hint says, for each queue, below which floor nothing is filed, and for the marks, which
 -- transactions were over: a look that starts there does not crawl over index entries of what was raised
--- before, which no scan can remove while an old snapshot is held. It is only a hint: begin without one
--- after connecting, and now and then.
+-- before, which no scan can remove while an old snapshot is held. A hint holds for the policy that its
+-- queue had: under another, partitions that were out of the index come back into it below. It is only
+-- a hint all the same: begin without one after connecting, and now and then.
 --
 -- Marks, two kinds of floors, and pinned partitions make four index ranges a queue. Their
 -- LIMITs are literals and bitmaps and sorts are off, so that they are walked in order, whatever the
@@ -34,6 +35,7 @@ CREATE OR REPLACE FUNCTION @log@.retention_floors_due_v1(
     p_exclude uuid[],
     p_hint_look bigint,
     p_hint_queues uuid[],
+    p_hint_policies bigint[],
     p_hint_segments timestamptz[],
     p_hint_txns timestamptz[]
 )
@@ -48,6 +50,7 @@ RETURNS TABLE (
     filed_under uuid,
     hint_look bigint,
     hint_queues uuid[],
+    hint_policies bigint[],
     hint_segments timestamptz[],
     hint_txns timestamptz[]
 )
@@ -69,13 +72,20 @@ BEGIN
     RETURN QUERY
     WITH queues AS MATERIALIZED (
         SELECT c.*,
-               GREATEST(c.all_cutoff, c.max_wait_cutoff) AS forced,
-               GREATEST(c.all_cutoff, c.max_wait_cutoff, c.completed_cutoff) AS segments,
                COALESCE(low.segments, '-infinity') AS segments_low,
                COALESCE(low.txns, '-infinity') AS txns_low
-        FROM @log@.retention_cutoffs_v1(v_clock, NULL) AS c
-        LEFT JOIN unnest(p_hint_queues, p_hint_segments, p_hint_txns)
-            AS low(queue_id, segments, txns) ON low.queue_id = c.queue_id
+        FROM (
+            SELECT x.*,
+                   GREATEST(x.all_cutoff, x.max_wait_cutoff) AS forced,
+                   GREATEST(x.all_cutoff, x.max_wait_cutoff, x.completed_cutoff) AS segments,
+                   hashtextextended(format('%s,%s,%s,%s', v_clock - x.all_cutoff,
+                       v_clock - x.completed_cutoff, v_clock - x.txns_cutoff,
+                       v_clock - x.max_wait_cutoff), 0) AS policy
+            FROM @log@.retention_cutoffs_v1(v_clock, NULL) AS x
+        ) AS c
+        LEFT JOIN unnest(p_hint_queues, p_hint_policies, p_hint_segments, p_hint_txns)
+            AS low(queue_id, policy, segments, txns)
+            ON low.queue_id = c.queue_id AND low.policy = c.policy
     ), found AS MATERIALIZED (
         SELECT row_number() OVER () AS n, q.queue_id AS filed_under, f.*
         FROM (
@@ -128,7 +138,7 @@ BEGIN
     )
     SELECT r.clock, r.partition_id, r.queue_id, r.all_cutoff, r.completed_cutoff,
            r.txns_cutoff, r.max_wait_cutoff, r.filed_under,
-           r.hint_look, r.hint_queues, r.hint_segments, r.hint_txns
+           r.hint_look, r.hint_queues, r.hint_policies, r.hint_segments, r.hint_txns
     FROM (
         SELECT f.n, v_clock AS clock, f.partition_id, f.queue_id,
                CASE WHEN d.retention THEN own.all_cutoff END AS all_cutoff,
@@ -138,7 +148,8 @@ BEGIN
                CASE WHEN f.segments_floor > '-infinity' AND f.segments_floor < own.max_wait_cutoff
                     THEN own.max_wait_cutoff END AS max_wait_cutoff,
                f.filed_under, NULL::bigint AS hint_look, NULL::uuid[] AS hint_queues,
-               NULL::timestamptz[] AS hint_segments, NULL::timestamptz[] AS hint_txns
+               NULL::bigint[] AS hint_policies, NULL::timestamptz[] AS hint_segments,
+               NULL::timestamptz[] AS hint_txns
         FROM placed AS f
         LEFT JOIN queues AS own ON own.queue_id = f.queue_id
         CROSS JOIN LATERAL (
@@ -151,6 +162,7 @@ BEGIN
         LEFT JOIN LATERAL (
             SELECT LEAST(pg_snapshot_xmin(pg_current_snapshot())::text::bigint, min(e.look_xid)),
                    array_agg(q.queue_id),
+                   array_agg(q.policy),
                    array_agg(LEAST(GREATEST(q.segments_low, q.segments), e.segments_floor)),
                    array_agg(LEAST(GREATEST(q.txns_low, q.txns_cutoff), e.txns_floor))
             FROM queues AS q

@@ -3,7 +3,7 @@
 -- A page of the re-check of pinned partitions: those whose mark is no longer true. Reads only; hand the
 -- answer to retention_floors_refresh_v1.
 --
--- p_clock  the clock that policies are taken at
+-- p_clock  the clock that policies are taken at; NULL: now()
 -- p_after  the last partition of the page before (last); NULL: from the start
 -- p_limit  pinned partitions to look at; at most 10,000
 --
@@ -50,25 +50,29 @@ BEGIN
         LIMIT v_limit
     ), cutoffs AS MATERIALIZED (
         SELECT c.queue_id, c.completed_cutoff
-        FROM @log@.retention_cutoffs_v1(p_clock,
+        FROM @log@.retention_cutoffs_v1(COALESCE(p_clock, now()),
             ARRAY(SELECT DISTINCT page.queue_id FROM page)) AS c
     )
-    SELECT page.partition_id, NULL::bigint, NULL::uuid
-    FROM page
-    LEFT JOIN cutoffs AS c ON c.queue_id = page.queue_id
-    LEFT JOIN LATERAL (
-        SELECT COALESCE(x.committed, -1) AS committed
-        FROM @log@.log_consumers AS x
-        WHERE x.partition_id = page.partition_id
-          AND (page.pinned_group IS NULL OR x.consumer_group = page.pinned_group)
-        LIMIT 1
-    ) AS held ON true
-    WHERE (page.segments_floor < c.completed_cutoff) IS NOT TRUE
-       OR CASE WHEN page.pinned_group IS NULL THEN held.committed IS NOT NULL
-               ELSE (held.committed < page.pinned_offset) IS NOT TRUE END
-    UNION ALL
-    SELECT NULL, count(*), CASE WHEN count(*) = v_limit THEN (
-        SELECT p.partition_id FROM page AS p ORDER BY p.partition_id DESC LIMIT 1) END
-    FROM page;
+    SELECT answer.*
+    FROM (
+        SELECT page.partition_id, NULL::bigint AS looked, NULL::uuid AS last
+        FROM page
+        LEFT JOIN cutoffs AS c ON c.queue_id = page.queue_id
+        LEFT JOIN LATERAL (
+            SELECT COALESCE(x.committed, -1) AS committed
+            FROM @log@.log_consumers AS x
+            WHERE x.partition_id = page.partition_id
+              AND (page.pinned_group IS NULL OR x.consumer_group = page.pinned_group)
+            LIMIT 1
+        ) AS held ON true
+        WHERE (page.segments_floor < c.completed_cutoff) IS NOT TRUE
+           OR CASE WHEN page.pinned_group IS NULL THEN held.committed IS NOT NULL
+                   ELSE (held.committed < page.pinned_offset) IS NOT TRUE END
+        UNION ALL
+        SELECT NULL, count(*), CASE WHEN count(*) = v_limit THEN (
+            SELECT p.partition_id FROM page AS p ORDER BY p.partition_id DESC LIMIT 1) END
+        FROM page
+    ) AS answer
+    ORDER BY answer.partition_id;
 END
 $qretention$

@@ -37,7 +37,7 @@ BEGIN
                 ('retention_floors_look_v1(uuid[], timestamptz, uuid[])'),
                 ('retention_floors_refresh_v1(uuid[], timestamptz)'),
                 ('retention_floors_due_v1(timestamptz, int, uuid, uuid[], bigint, uuid[],'
-                    ' timestamptz[], timestamptz[])'),
+                    ' bigint[], timestamptz[], timestamptz[])'),
                 ('retention_floors_pinned_v1(timestamptz, uuid, int)'),
                 ('retention_floors_walk_v1(timestamptz, uuid, int)'),
                 ('retention_floors_reset_v1(uuid)')

@@ -237,7 +237,9 @@ BEGIN
                                 WHERE c.partition_id = p_pid
                                 ORDER BY COALESCE(c.committed, -1), c.consumer_group
                                 LIMIT 1
-                            ) END
+                            ) END,
+        pinned_offset = CASE WHEN p_completed_cutoff IS NULL THEN f.pinned_offset
+                             WHEN v_created < p_completed_cutoff THEN v_end END
     WHERE f.partition_id = (
         SELECT l.partition_id
         FROM @log@.retention_floors AS l
