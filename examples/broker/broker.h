@@ -271,7 +271,8 @@ struct host {
 	struct histogram from_due; /* from when the push was due: waiting counts */
 	int64_t begin_us, end_us;  /* end_us INT64_MAX: no time limit */
 	int64_t pushes_begun;
-	int ending; /* no new pushes */
+	int64_t silent_until_us; /* complaints before that are swallowed */
+	int ending;              /* no new pushes */
 };
 
 int host_begin(struct host *host, const struct settings *settings);

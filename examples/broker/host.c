@@ -18,14 +18,12 @@ void host_stop(void)
 
 void host_complain(struct host *host, const char *doing, const PGresult *result)
 {
-	static int64_t silent_until_us;
 	const char *message = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
 	int64_t now = qret_now_us();
 
-	(void)host;
-	if (now < silent_until_us)
+	if (now < host->silent_until_us)
 		return;
-	silent_until_us = now + 1000000;
+	host->silent_until_us = now + 1000000;
 	fprintf(stderr, "broker: %s: %s\n", doing, message ? message : "the connection was lost");
 }
 

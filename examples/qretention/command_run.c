@@ -53,14 +53,15 @@ static int run_loop(struct driver *driver, const void *data, const struct argume
 
 	(void)words;
 	for (int64_t cycles = 0; !stop_requested(); cycles++) {
-		int rc = cycle_drive(driver, NULL, &report, &failure);
+		int rc;
 
-		report_cycle(driver, &report, &failure);
+		driver->repeats_errors = cycles == 0 && !driver->settings.json;
+		rc = cycle_drive(driver, NULL, &report, &failure);
+		report_cycle(driver, &report, &failure, cycles == 0);
 		if (output_flush() < 0)
 			return EXIT_TROUBLE;
 		if (is_misconfigured(rc, &failure, cycles))
-			return driver->settings.json ? outcome_exit_code(rc)
-			                             : failure_report(driver, "run", &failure);
+			return outcome_exit_code(rc);
 		if (rc == QRET_STOPPED)
 			break;
 		if (settings->cycles.given && cycles + 1 >= settings->cycles.value)

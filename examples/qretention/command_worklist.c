@@ -91,10 +91,12 @@ const struct command command_worklist = {
 	.name = "worklist",
 	.summary = "list the partitions that a cycle would look at",
 	.description =
-		"Lists the partitions with their rules as ages: a segment older than `all after` "
-		"goes whoever has read it, one older than `consumed` once every group has, one older "
-		"than `max wait` at any rate; a sidecar row goes at the age `sidecar`. With option "
-		"work_list = due only partitions with something to delete are listed, else all.",
+		"Lists partitions with their rules as ages: a segment older than `all after` goes "
+		"whoever has read it, one older than `consumed` once every group has, one older "
+		"than `max wait` at any rate; a sidecar row goes at the age `sidecar`.\n\n"
+		"With option work_list = due (the default where floors are installed) only "
+		"partitions and rules with something to delete now are listed; with scan all are, "
+		"and - stands for a rule that the queue's policy switches off.",
 	.arguments = worklist_arguments,
 	.settings_size = sizeof(struct worklist_settings),
 	.run = run_worklist,

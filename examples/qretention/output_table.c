@@ -8,7 +8,7 @@
 /* A cutoff as the age beyond which rows go: what the policy says, whatever the clock. */
 static const char *age(char buffer[TEXT_SMALL], int64_t cutoff_us, int64_t clock_us)
 {
-	return cutoff_us == QRET_CUTOFF_OFF ? "off" : text_duration(buffer, clock_us - cutoff_us);
+	return cutoff_us == QRET_CUTOFF_OFF ? "-" : text_duration(buffer, clock_us - cutoff_us);
 }
 
 void output_worklist_head(void)

@@ -9,6 +9,9 @@ COMMANDS = (
 )
 
 
+ALL = ("--set", "work_list=scan")
+
+
 def segments(db):
     return db.one("SELECT count(*) FROM queen.log_segments")
 
@@ -80,16 +83,16 @@ def test_version_names_what_is_installed(db, qretention):
 
 def test_worklist_shows_ages(db, qretention):
     partition = fill(db, completed_retention_seconds=600)
-    result = qretention("worklist")
+    result = qretention("worklist", *ALL)
     assert result.code == 0, result
     (row,) = [line for line in result.lines if line.startswith(partition)]
-    assert row.split() == [partition, "1", "h", "10", "min", "1", "h", "off"]
+    assert row.split() == [partition, "1", "h", "10", "min", "1", "h", "-"]
     assert result.lines[-1].startswith("1 partition, clock ")
 
 
 def test_worklist_json_gives_cutoffs_and_a_total(db, qretention):
     partition = fill(db)
-    *items, total = qretention("worklist", "--json").objects
+    *items, total = qretention("worklist", "--json", *ALL).objects
     assert [item["partition"] for item in items] == [partition]
     assert items[0]["max_wait_cutoff_us"] is None
     assert total["clock_us"] - items[0]["all_cutoff_us"] == 3600 * 1000000
@@ -99,8 +102,23 @@ def test_worklist_json_gives_cutoffs_and_a_total(db, qretention):
 def test_worklist_limit(db, qretention):
     for name in "abc":
         fill(db, queue=name)
-    result = qretention("worklist", "--limit", "2", "--json")
+    result = qretention("worklist", "--limit", "2", "--json", *ALL)
     assert result.objects[-1]["count"] == 2, result
+
+
+def test_worklist_before_the_first_cycle_names_what_is_due(db, qretention):
+    """Nobody has looked at the partition yet; that is no reason to leave it out."""
+    partition = fill(db)
+    assert [row.get("partition") for row in qretention("worklist", "--json").objects] == [
+        partition,
+        None,
+    ]
+
+
+def test_worklist_after_a_cycle_names_only_what_is_due(db, qretention):
+    fill(db)
+    assert qretention("cycle").code == 0
+    assert qretention("worklist").lines[-1].startswith("0 partitions, clock ")
 
 
 def test_step_is_one_batch(db, qretention):
@@ -125,7 +143,7 @@ def test_step_until_done(db, qretention):
 def test_step_every_partition_of_the_list(db, qretention):
     for name in "abc":
         fill(db, queue=name)
-    result = qretention("step", "txns-purge", "--json")
+    result = qretention("step", "txns-purge", "--json", *ALL)
     assert result.code == 0, result
     assert [row["rows_deleted"] for row in result.objects] == [20, 20, 20]
 

@@ -18,7 +18,8 @@ BACKENDS = (
 def test_progress_line_on_a_terminal_only(db, qretention):
     for name in range(20):
         fill(db, queue=f"q{name}", segments=40)
-    slow = ("cycle", "--set", "max_rows_per_second=1000", "--set", "batch_size=20")
+    slow = ("cycle", "--set", "max_rows_per_second=1000", "--set", "batch_size=20",
+            "--set", "work_list=scan")
     seen = qretention.on_terminal(*slow)
     assert seen.code == 0, seen
     assert " rows gone, " in seen.out and " of " in seen.out
