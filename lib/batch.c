@@ -51,7 +51,8 @@ int32_t batch_rows(const struct qret_ctx *ctx, const struct lane *lane, const st
 		rows = work->rows;
 	else if (ctx->runner.phase->sized && !ctx->runner.single)
 		rows = lane->rows;
-	rows = smaller(rows, most);
+	/* What is in flight may have been sent under a narrower window, with larger batches. */
+	rows = smaller(smaller(rows, most), capacity(ctx) - lane->rows_flying);
 	return rows < 1 ? 1 : rows;
 }
 
@@ -64,7 +65,8 @@ void batch_learn(struct qret_ctx *ctx, struct lane *lane, int32_t rows, const st
 {
 	int64_t target_us = context_number(ctx, OPTION_STEP_TARGET_MS) * US_PER_MS;
 	int64_t elapsed_us = outcome->elapsed_us < 1 ? 1 : outcome->elapsed_us;
-	int64_t ideal = outcome->deleted * target_us / elapsed_us;
+	/* No more than was asked for, whatever a host's function says of itself. */
+	int64_t ideal = smaller(outcome->deleted, rows) * target_us / elapsed_us;
 	int32_t most = capacity(ctx);
 
 	if (outcome->deleted > 0 && elapsed_us > target_us && ideal < lane->rows)
