@@ -174,14 +174,16 @@ int qret_get_option(struct qret_ctx *ctx, const char *name, char *ret_value, siz
 
 int qret_load_env(struct qret_ctx *ctx)
 {
-	enum option clamped;
+	bool clamped[OPTION_COUNT];
 	int rc = enter_configuring(ctx);
 
 	if (rc != QRET_DONE)
 		return rc;
-	rc = options_load_env(&ctx->options, &clamped, &ctx->error);
-	if (rc == QRET_DONE && clamped != OPTION_COUNT)
-		log_clamped(ctx, option_name(clamped));
+	rc = options_load_env(&ctx->options, clamped, &ctx->error);
+	for (enum option option = 0; option < OPTION_COUNT && rc == QRET_DONE; option++) {
+		if (clamped[option])
+			log_clamped(ctx, option_name(option));
+	}
 	return rc;
 }
 

@@ -263,25 +263,22 @@ int64_t options_get(const struct options *options, const char *name, char *ret_v
 	return (int64_t)strlen(value);
 }
 
-int options_load_env(struct options *options, enum option *ret_clamped, struct error *error)
+int options_load_env(struct options *options, bool ret_clamped[OPTION_COUNT], struct error *error)
 {
 	int64_t number[OPTION_COUNT];
 
-	*ret_clamped = OPTION_COUNT;
 	memcpy(number, options->number, sizeof(number));
 	for (enum option option = 0; option < OPTION_COUNT; option++) {
 		const struct row *row = &rows[option];
 		const char *value = row->env[0] == '\0' ? NULL : getenv(row->env);
-		bool clamped;
 		int rc;
 
+		ret_clamped[option] = false;
 		if (value == NULL || value[0] == '\0')
 			continue;
-		rc = parse(row, row->env, value, row->scale, &clamped, &number[option], error);
+		rc = parse(row, row->env, value, row->scale, &ret_clamped[option], &number[option], error);
 		if (rc != QRET_DONE)
 			return rc;
-		if (clamped && *ret_clamped == OPTION_COUNT)
-			*ret_clamped = option;
 	}
 	memcpy(options->number, number, sizeof(number));
 	return QRET_DONE;

@@ -52,8 +52,8 @@ int options_set(struct options *options, const char *name, const char *value, bo
 /* Writes the current value as text, truncated to capacity; returns its full length, or -1 for an unknown name. */
 int64_t options_get(const struct options *options, const char *name, char *ret_value, size_t capacity);
 
-/* All or nothing. *ret_clamped: the first option that a floor raised, OPTION_COUNT if none. */
-int options_load_env(struct options *options, enum option *ret_clamped, struct error *error);
+/* All or nothing. ret_clamped[option]: whether a floor raised it. */
+int options_load_env(struct options *options, bool ret_clamped[OPTION_COUNT], struct error *error);
 
 const char *option_name(enum option option);
 
