@@ -52,8 +52,10 @@ static void list_part(const char *list, uint32_t index, char *target, size_t cap
 {
 	if (list_length(list) == 1)
 		index = 0;
-	while (index-- > 0)
-		list += strcspn(list, ",") + 1;
+	while (index-- > 0) {
+		list += strcspn(list, ",");
+		list += *list == ',';
+	}
 	snprintf(target, capacity, "%.*s", (int)strcspn(list, ","), list);
 }
 
@@ -106,6 +108,19 @@ static int check_password_file(const PQconninfoOption *options, struct error *er
 	return QRET_DONE;
 }
 
+/* libpq would refuse lists that do not match too, but only when it connects. */
+static int count_hosts(struct target *target, struct error *error)
+{
+	const char *hosts = value_of(target->options, "host"), *addresses = value_of(target->options, "hostaddr");
+	uint32_t ports = list_length(value_of(target->options, "port"));
+
+	target->hosts = list_length(addresses[0] != '\0' ? addresses : hosts);
+	if ((hosts[0] != '\0' && list_length(hosts) != target->hosts) || (ports != 1 && ports != target->hosts))
+		return error_set(error, QRET_ERR_OPTION, false, "give one port, or one for each host; likewise hostaddr",
+		                 "the conninfo's lists of hosts, addresses and ports differ in length");
+	return QRET_DONE;
+}
+
 int target_new(const char *conninfo, struct target **ret_target, struct error *error)
 {
 	struct target *target = NULL;
@@ -126,11 +141,16 @@ int target_new(const char *conninfo, struct target **ret_target, struct error *e
 	target->options = PQconndefaults();
 	if (target->options == NULL || !overlay(target->options, own))
 		goto end;
-	target->hosts = list_length(value_of(target->options, "host"));
-	if (list_length(value_of(target->options, "hostaddr")) > target->hosts)
-		target->hosts = list_length(value_of(target->options, "hostaddr"));
-	/* A service names its hosts where only libpq looks: they are tried as one. */
 	rc = check_password_file(target->options, error);
+	/* A service's values win over environment and defaults, and only libpq reads them: its hosts are tried as one. */
+	if (value_of(own, "service")[0] != '\0') {
+		PQconninfoOption *whole = target->options;
+
+		target->options = own;
+		own = whole;
+	}
+	if (rc == QRET_DONE)
+		rc = count_hosts(target, error);
 	if (rc == QRET_DONE) {
 		*ret_target = target;
 		target = NULL;
