@@ -284,7 +284,7 @@ static void clear_environment(void)
 
 START_TEST(options_environment_units)
 {
-	enum option raised;
+	bool raised[OPTION_COUNT];
 
 	clear_environment();
 	options_init(&options);
@@ -294,7 +294,7 @@ START_TEST(options_environment_units)
 	setenv("RETENTION_DAYS", "0", 1);
 	setenv("QUEEN_PARTITION_CLEANUP_ENABLED", "no", 1);
 	setenv("RETENTION_BATCH_SIZE", "", 1);
-	ck_assert_int_eq(options_load_env(&options, &raised, &error), QRET_DONE);
+	ck_assert_int_eq(options_load_env(&options, raised, &error), QRET_DONE);
 	ck_assert_str_eq(get("interval_ms"), "250");
 	ck_assert_str_eq(get("event_prune_interval_ms"), "7000");
 	ck_assert_str_eq(get("event_prune"), "false");
@@ -308,13 +308,13 @@ END_TEST
 
 START_TEST(options_environment_all_or_nothing)
 {
-	enum option raised;
+	bool raised[OPTION_COUNT];
 
 	clear_environment();
 	options_init(&options);
 	setenv("RETENTION_INTERVAL", "250", 1);
 	setenv("RELAY_PRUNE_SECONDS", "seven", 1);
-	ck_assert_int_eq(options_load_env(&options, &raised, &error), QRET_ERR_OPTION);
+	ck_assert_int_eq(options_load_env(&options, raised, &error), QRET_ERR_OPTION);
 	ck_assert_contains(error.message, "RELAY_PRUNE_SECONDS");
 	ck_assert_contains(error.message, "seven");
 	ck_assert_str_eq(get("interval_ms"), "5000");
@@ -327,13 +327,13 @@ END_TEST
 START_TEST(options_environment_scale_overflow)
 {
 	static const char *const huge[] = { "9223372036854775807", "9223372036854776", "18446744073709552" };
-	enum option raised;
+	bool raised[OPTION_COUNT];
 
 	clear_environment();
 	for (size_t i = 0; i < COUNT_OF(huge); i++) {
 		options_init(&options);
 		setenv("RELAY_PRUNE_SECONDS", huge[i], 1);
-		ck_assert_int_eq(options_load_env(&options, &raised, &error), QRET_ERR_OPTION);
+		ck_assert_int_eq(options_load_env(&options, raised, &error), QRET_ERR_OPTION);
 		ck_assert_str_eq(get("event_prune_interval_ms"), "60000");
 		options_free(&options);
 	}
@@ -343,17 +343,18 @@ END_TEST
 
 START_TEST(options_environment_floor)
 {
-	enum option raised;
+	bool raised[OPTION_COUNT];
 
 	clear_environment();
 	options_init(&options);
 	setenv("METRICS_RETENTION_DAYS", "0", 1);
-	ck_assert_int_eq(options_load_env(&options, &raised, &error), QRET_DONE);
-	ck_assert_int_eq(raised, OPTION_METRICS_RETENTION_DAYS);
+	ck_assert_int_eq(options_load_env(&options, raised, &error), QRET_DONE);
+	ck_assert(raised[OPTION_METRICS_RETENTION_DAYS]);
+	ck_assert(!raised[OPTION_PARTITION_CLEANUP_DAYS]);
 	ck_assert_str_eq(get("metrics_retention_days"), "1");
 	clear_environment();
-	ck_assert_int_eq(options_load_env(&options, &raised, &error), QRET_DONE);
-	ck_assert_int_eq(raised, OPTION_COUNT);
+	ck_assert_int_eq(options_load_env(&options, raised, &error), QRET_DONE);
+	ck_assert(!raised[OPTION_METRICS_RETENTION_DAYS]);
 	options_free(&options);
 }
 END_TEST
