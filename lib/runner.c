@@ -378,7 +378,8 @@ static int collect(struct qret_ctx *ctx, struct lane *lane)
 {
 	int answers = 0;
 
-	while (lane->session.count > 0 && answers < ANSWERS_A_CALL) {
+	/* The answer to a lane's settings is not a step's: session_process takes it. */
+	while (lane->session.state == SESSION_READY && lane->session.count > 0 && answers < ANSWERS_A_CALL) {
 		struct pg_result *result = NULL;
 		struct error error = { 0 };
 		void *owner;
@@ -587,6 +588,17 @@ static bool has_work(struct qret_ctx *ctx, int lane_count)
 	return ctx->runner.next < ctx->runner.count;
 }
 
+/* A lane that is still being opened when the work is over would be polled, and answered by nobody. */
+static void drop_late_lanes(struct qret_ctx *ctx, int lane_count)
+{
+	for (int i = 1; i < lane_count; i++) {
+		struct session *session = &ctx->lanes[i].session;
+
+		if (session->state == SESSION_CONNECTING || session->state == SESSION_SETTING_UP)
+			session_abandon(session);
+	}
+}
+
 int runner_process(struct qret_ctx *ctx)
 {
 	int lane_count = lanes(ctx), answers = 0;
@@ -600,9 +612,11 @@ int runner_process(struct qret_ctx *ctx)
 		answers += collect(ctx, lane);
 		renew(ctx, lane);
 		fill(ctx, lane);
-		flying += lane->session.count;
+		flying += lane->session.state == SESSION_READY ? lane->session.count : 0;
 	}
-	if (flying == 0 && (ctx->runner.halt != HALT_NONE || !has_work(ctx, lane_count)))
+	if (flying == 0 && (ctx->runner.halt != HALT_NONE || !has_work(ctx, lane_count))) {
+		drop_late_lanes(ctx, lane_count);
 		return QRET_DONE;
+	}
 	return answers >= ANSWERS_A_CALL ? QRET_MORE : QRET_WAIT;
 }
