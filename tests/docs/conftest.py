@@ -1,0 +1,11 @@
+"""The installed prefix, for the tests of this folder."""
+
+import pytest
+
+from abi import toolchain
+
+
+@pytest.fixture(scope="session")
+def prefix():
+    """The library as it is installed."""
+    return toolchain.install_prefix()
