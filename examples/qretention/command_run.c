@@ -18,13 +18,16 @@ static const struct argument run_arguments[] = {
 	{ 0 },
 };
 
+/* A failure of the first cycle is told in full, later ones by the library's rate-limited log. */
 static void report_cycle(struct driver *driver, const struct qret_cycle_report *report,
-                         const struct failure *failure)
+                         const struct failure *failure, int is_first)
 {
 	if (driver->settings.json)
 		output_report_json("run", report, failure);
 	else if (report->outcome >= 0)
 		output_report_line(report, driver->settings.verbose > 0);
+	else if (is_first)
+		failure_report(driver, "run", failure);
 }
 
 /* Nobody but the operator can mend it, and it is there from the start: better to end than to loop. */
