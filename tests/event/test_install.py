@@ -1,0 +1,223 @@
+"""Installing the event part: on its own tables and on others, again and again, for a role of little."""
+
+import psycopg2
+import pytest
+
+from event.installing import install_event
+from event.outbox import ARMS, DAY, DJANGO_TABLES, WINDOW, Outbox, make_django_tables
+from pg.install import quote_name
+
+OLD = WINDOW + DAY
+CATALOG = """
+SELECT relation::text, def FROM (
+    SELECT indrelid::regclass AS relation, pg_get_indexdef(indexrelid) AS def FROM pg_index
+    UNION ALL SELECT conrelid::regclass, pg_get_constraintdef(oid) FROM pg_constraint
+    UNION ALL SELECT attrelid::regclass, attname || format_type(atttypid, atttypmod) || attnotnull
+        FROM pg_attribute WHERE attnum > 0
+    UNION ALL SELECT tgrelid::regclass, pg_get_triggerdef(oid) FROM pg_trigger WHERE NOT tgisinternal
+) AS everything
+WHERE relation::text LIKE 'django_domain_events%' ORDER BY 1, 2
+"""
+
+
+def indexes(database, table):
+    return {
+        row[0]
+        for row in database.sql(
+            "SELECT c.relname FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indexrelid"
+            " WHERE i.indrelid = %s::regclass AND i.indisvalid",
+            table,
+        )
+    }
+
+
+def test_install_again_changes_nothing(event_db):
+    before = event_db.sql("SELECT max(xmin::text), count(*) FROM pg_proc")
+    register = event_db.sql("SELECT xmin::text, signature FROM outbox.retention_register ORDER BY 2")
+    install_event(event_db.dsn)
+    assert event_db.sql("SELECT max(xmin::text), count(*) FROM pg_proc") == before
+    again = event_db.sql("SELECT xmin::text, signature FROM outbox.retention_register ORDER BY 2")
+    assert again == register
+    assert event_db.one("SELECT version FROM outbox.retention_schema WHERE part = 'event'") == 1
+
+
+def test_install_alters_nothing_of_djangos_but_adds_the_missing_index(empty_db):
+    make_django_tables(empty_db)
+    before = empty_db.sql(CATALOG)
+    install_event(empty_db.dsn, **DJANGO_TABLES)
+    added = [row for row in empty_db.sql(CATALOG) if row not in before]
+    assert [row for row in before if row not in empty_db.sql(CATALOG)] == []
+    assert len(added) == 1 and "retention_event_expiry_idx" in added[0][1]
+    assert empty_db.one("SELECT to_regclass('outbox.event')") is None
+
+
+def test_install_creates_what_djangos_tables_lack(empty_db):
+    make_django_tables(empty_db)
+    for index in ("eventrecord_recorded_at_5f2c", "dde_own_window", "dde_policy", "dde_unfinished"):
+        empty_db.sql(f"DROP INDEX public.{index}")
+    empty_db.sql(
+        "ALTER TABLE public.django_domain_events_deliveryrecord DROP CONSTRAINT unique_delivery"
+    )
+    install_event(empty_db.dsn, **DJANGO_TABLES)
+    ours = indexes(empty_db, DJANGO_TABLES["event_table"]) | indexes(
+        empty_db, DJANGO_TABLES["delivery_table"]
+    )
+    assert {name for name in ours if name.startswith("retention_")} == {
+        "retention_event_recorded_at_idx",
+        "retention_event_policy_idx",
+        "retention_event_expiry_idx",
+        "retention_delivery_event_idx",
+        "retention_delivery_unfinished_idx",
+    }
+
+
+def test_E5_a_missing_index_is_never_fatal_and_is_told(django):
+    events = [django.event("succeeded", age=OLD, **form) for form in ({}, {"policy": "settled"})]
+    owed = django.event("pending", age=OLD)
+    for index in ("eventrecord_recorded_at_5f2c", "dde_policy", "dde_unfinished"):
+        django.sql(f"DROP INDEX public.{index}")
+    django.sql("DROP INDEX public.retention_event_expiry_idx")
+    assert django.pruned() == set(events)
+    assert django.events() == {owed}
+    needed = {
+        name
+        for name in ("recorded_at", "policy", "expiry", "unfinished", "deliveries")
+        if django.one("SELECT outbox.event_index_needed_v1(%s)", name)
+    }
+    assert needed == {"recorded_at", "policy", "expiry", "unfinished"}
+
+
+def test_install_names_the_table_that_is_missing(empty_db):
+    with pytest.raises(psycopg2.errors.UndefinedTable, match="nowhere") as refused:
+        install_event(empty_db.dsn, **{**DJANGO_TABLES, "event_table": "public.nowhere"})
+    assert "event_table" in refused.value.diag.message_hint
+
+
+def test_install_names_the_column_that_is_missing(empty_db):
+    make_django_tables(empty_db)
+    empty_db.sql("ALTER TABLE public.django_domain_events_eventrecord DROP COLUMN retention_seconds")
+    with pytest.raises(psycopg2.errors.UndefinedColumn, match="retention_seconds"):
+        install_event(empty_db.dsn, **DJANGO_TABLES)
+
+
+@pytest.mark.parametrize("schema", ['We"ird.Schéma', "o'clock", "x" * 63, "é" * 31, "Select"])
+def test_B80_any_schema_name(empty_db, schema):
+    install_event(empty_db.dsn, event_schema=schema)
+    quoted = quote_name(schema)
+    outbox = Outbox(
+        empty_db,
+        f"{quoted}.event",
+        f"{quoted}.delivery",
+        f"{quoted}.receiver_last_success",
+        quoted,
+    )
+    event = outbox.event("succeeded", "dead", age=OLD)
+    kept = outbox.event("succeeded", age=OLD, window=2147483647)
+    assert outbox.pruned() == {event}
+    assert outbox.events() == {kept}
+    outbox.sql("CALL {schema}.prune_events_v1(0, 10, NULL)")
+    outbox.sql("SELECT {schema}.record_event_v1('e', '{}', '{a}')")
+
+
+def test_B80_any_table_name(empty_db):
+    make_django_tables(empty_db)
+    names = {"event_table": 'Ev"ent', "delivery_table": "Deli.very", "success_table": "Suc'cess"}
+    empty_db.sql('CREATE SCHEMA "Hö.st"')
+    tables = {}
+    for key, name in names.items():
+        old = DJANGO_TABLES[key]
+        tables[key] = f'"Hö.st".{quote_name(name)}'
+        empty_db.sql(f'ALTER TABLE {old} SET SCHEMA "Hö.st"')
+        old = old.split(".")[1]
+        empty_db.sql(f'ALTER TABLE "Hö.st".{old} RENAME TO {quote_name(name)}')
+    install_event(empty_db.dsn, **tables)
+    outbox = Outbox(empty_db, **tables)
+    event = outbox.event("succeeded", age=OLD)
+    assert outbox.pruned() == {event}
+
+
+def test_install_leaves_a_foreign_function_alone(event_db):
+    event_db.sql(
+        "CREATE OR REPLACE FUNCTION outbox.quiet_receivers_v1(p_older_than_seconds bigint,"
+        " OUT receiver_key text, OUT last_succeeded_at timestamptz) RETURNS SETOF record"
+        " LANGUAGE sql AS $$ SELECT 'theirs', now() $$"
+    )
+    install_event(event_db.dsn)
+    assert event_db.one("SELECT receiver_key FROM outbox.quiet_receivers_v1(1)") == "theirs"
+
+
+@pytest.mark.parametrize("tables", [{}, DJANGO_TABLES], ids=["own", "django"])
+def test_L12_a_role_of_little_is_enough(cluster, empty_db, tables):
+    role = 'ret"ention'
+    cluster.admin(f"DROP ROLE IF EXISTS {quote_name(role)}")
+    cluster.admin(f"CREATE ROLE {quote_name(role)} LOGIN")
+    if tables:
+        make_django_tables(empty_db)
+    install_event(empty_db.dsn, grant_role=role, **tables)
+    outbox = Outbox(empty_db, **tables)
+    outbox.event("succeeded", "dead", age=OLD)
+    outbox.event("succeeded", age=OLD, window=60)
+    outbox.fan_out(outbox.event(policy="settled"), 20)
+    with outbox.db.connect(user=role).cursor() as cursor:
+        cursor.execute("SET default_transaction_isolation = 'read committed'")
+        cursor.execute("CALL outbox.prune_events_v1(%s, 7, NULL)", (WINDOW,))
+        cursor.execute("SELECT count(*) FROM outbox.quiet_receivers_v1(0)")
+        with pytest.raises(psycopg2.errors.InsufficientPrivilege):
+            cursor.execute(outbox.named("SELECT payload FROM {event}"))
+        with pytest.raises(psycopg2.errors.InsufficientPrivilege):
+            cursor.execute("SELECT outbox.record_event_v1('e')")
+    assert outbox.events() == set()
+    empty_db.sql(f"DROP OWNED BY {quote_name(role)}")
+    cluster.admin(f"DROP ROLE {quote_name(role)}")
+
+
+def test_B78_nothing_is_for_everybody(event_db):
+    assert (
+        event_db.sql(
+            "SELECT p.oid::regprocedure FROM pg_proc AS p"
+            " WHERE p.pronamespace = 'outbox'::regnamespace"
+            " AND (p.prosecdef OR has_function_privilege('public', p.oid, 'EXECUTE'))"
+        )
+        == []
+    )
+
+
+def test_L12_every_function_pins_its_path(event_db):
+    assert (
+        event_db.sql(
+            "SELECT p.oid::regprocedure FROM pg_proc AS p"
+            " WHERE p.pronamespace = 'outbox'::regnamespace AND p.prokind = 'f'"
+            " AND NOT 'search_path=pg_catalog, pg_temp' = ANY (COALESCE(p.proconfig, '{}'))"
+        )
+        == []
+    )
+
+
+def test_B77_steps_under_a_hostile_search_path(outbox):
+    event = outbox.event("succeeded", age=OLD)
+    owed = outbox.event("pending", age=OLD)
+    outbox.sql("CREATE SCHEMA evil")
+    for name, types in (("now", ""), ("count", '"any"'), ("to_char", "timestamp, text")):
+        if name != "count":
+            outbox.sql(
+                f"CREATE FUNCTION evil.{name}({types}) RETURNS text LANGUAGE sql AS $$ SELECT 'x' $$"
+            )
+    outbox.sql(
+        "CREATE FUNCTION evil.never(text, text) RETURNS boolean LANGUAGE sql AS $$ SELECT false $$"
+    )
+    outbox.sql("CREATE OPERATOR evil.<> (LEFTARG = text, RIGHTARG = text, FUNCTION = evil.never)")
+    outbox.sql("SET search_path = evil, pg_catalog")
+    outbox.sql("CREATE TEMP TABLE event (id bigint)")
+    for arm in ARMS:
+        outbox.drain(arm)
+    assert outbox.events() == {owed}
+    assert event not in outbox.events()
+
+
+def test_B13_install_beside_writers(outbox):
+    writer = outbox.db.connect(autocommit=False)
+    with writer.cursor() as cursor:
+        cursor.execute(outbox.named("SELECT count(*) FROM {event}"))
+        tables = DJANGO_TABLES if outbox.event_table.startswith("public.") else {}
+        install_event(outbox.db.dsn, **tables)
+    writer.rollback()
