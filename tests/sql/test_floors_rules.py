@@ -450,6 +450,15 @@ def test_L19_old_rows_that_nobody_consumes_are_pinned_too(log, client):
     assert cycle.run() == 1
 
 
+def test_L19_a_pinned_partition_that_is_dropped_is_forgotten(log, client, held):
+    alone = log.partition(queue=log.queue(retention_enabled=True, completed_retention_seconds=DAY))
+    log.segments(alone, [5 * DAY], sidecar=False)
+    Cycle(client).run()
+    log.sql("DELETE FROM {q}.log_partitions")
+    Cycle(client).run()
+    assert log.one("SELECT count(*) FROM {q}.retention_floors") == 0
+
+
 @pytest.mark.parametrize("hinted", [False, True])
 def test_L19_B56_a_consumer_that_catches_up_is_served_by_the_next_recheck(log, client, held, hinted):
     cycle = Cycle(client)

@@ -10,7 +10,7 @@
 -- Columns: partition_id of a partition to refresh, then always one row with a NULL partition_id, looked,
 -- the pinned partitions in this page, and last, where the next page goes on: NULL at the end.
 --
--- A mark is true as long as the group that it names has not passed the head that it was made for, and
+-- A mark is true as long as the group that it names, if any, has not passed the head that it was made for, and
 -- that head is old enough for rule 2: one primary key look-up each. A partition that a rule which heeds no
 -- consumer has come to reach is in the list of retention_floors_due_v1 all the same.
 --
@@ -66,7 +66,9 @@ BEGIN
             LIMIT 1
         ) AS held ON true
         WHERE (page.segments_floor < c.completed_cutoff) IS NOT TRUE
-           OR CASE WHEN page.pinned_group IS NULL THEN held.committed IS NOT NULL
+           OR CASE WHEN page.pinned_group IS NULL
+                   THEN held.committed IS NOT NULL OR NOT EXISTS (
+                       SELECT FROM @log@.log_partitions AS p WHERE p.id = page.partition_id)
                    ELSE (held.committed < page.pinned_offset) IS NOT TRUE END
         UNION ALL
         SELECT NULL, count(*), CASE WHEN count(*) = v_limit THEN (
