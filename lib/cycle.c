@@ -130,8 +130,8 @@ static const struct {
 	[STATE_PAGE] = { "page", state_page },          /* PAGE, RUN, RELEASE: worklist_*.sql */
 	[STATE_REFRESH] = { "refresh", state_refresh }, /* RUN, RELEASE: worklist_by_id.sql */
 	[STATE_RUN] = { "run", state_run },           /* PAGE, REFRESH, RUN, RELEASE: step_*.sql and the like */
-	[STATE_SETTLE] = { "settle", state_settle },  /* SETTLE, PINNED, PAGE, WALK, RELEASE: floors_refresh.sql */
-	[STATE_WALK] = { "walk", state_walk },        /* WALK, RUN, RELEASE: floors_walk.sql */
+	[STATE_SETTLE] = { "settle", state_settle },  /* SETTLE, PINNED, PAGE, RELEASE: floors_refresh.sql */
+	[STATE_WALK] = { "walk", state_walk },        /* WALK, PINNED, RELEASE: floors_walk.sql */
 	[STATE_RELEASE] = { "release", state_release }, /* END: gate_release.sql */
 	[STATE_END] = { "end", state_end },             /* REST */
 };

@@ -16,16 +16,11 @@
 #define PINNED_SHARE_LEAST 500
 #define PINNED_PAGE_MOST 10000
 #define WALK_ROUND_US (20LL * 3600 * US_PER_SECOND) /* each partition within a day */
-#define WALK_SHARE_LEAST 20
+#define WALK_SHARE_LEAST 32 /* so a small log is looked at whole in every cycle */
 #define WALK_PAGE_MOST 1000
-
-/* Types of the hints, so that none at all can be said before the first answer told them. */
-static const unsigned int hint_types[FLOORS_HINTS] = { 20 /* int8 */, 2951 /* uuid[] */, 1185, 1185 /* timestamptz[] */ };
 
 int floors_init(struct floors *floors)
 {
-	for (int i = 0; i < FLOORS_HINTS; i++)
-		floors->hints[i].type = hint_types[i];
 	floors->array = malloc(uuid_array_bytes(PAGE_ITEMS));
 	return floors->array == NULL ? QRET_ERR_NOMEM : QRET_DONE;
 }

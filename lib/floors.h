@@ -12,7 +12,7 @@
 #include "value.h"
 #include "worklist.h"
 
-#define FLOORS_HINTS 4
+#define FLOORS_HINTS 5
 #define EXCLUDED_MOST PAGE_ITEMS
 
 struct qret_ctx;

@@ -42,7 +42,7 @@ struct phase {
 
 	/* Whether it runs in this cycle; stamps the sub-cadence. NULL: always. */
 	bool (*begin)(struct qret_ctx *ctx);
-	/* Whether this item has anything to do with it. NULL: always. */
+	/* Whether this partition has anything to do with it; NULL for units. */
 	bool (*applies)(const struct qret_ctx *ctx, const struct work *work);
 	/* Binds one step; returns the text to send. guarded: refuse cutoffs in the server's future. */
 	const char *(*bind)(struct qret_ctx *ctx, const struct work *work, int32_t rows, bool guarded,

@@ -487,10 +487,10 @@ static struct work *take_next(struct qret_ctx *ctx)
 	while (runner->next < runner->count) {
 		struct work *work = &runner->works[runner->next++];
 
-		if (work->settled || (runner->phase->applies != NULL && !runner->phase->applies(ctx, work)))
-			continue;
 		if (runner->phase->units > 0 || runner->single)
 			return work;
+		if (work->settled || !runner->phase->applies(ctx, work))
+			continue;
 		if (!backoff_active(&runner->backoff, work->item.partition_id, qret_now_us()))
 			return work;
 		skip_backed_off(ctx, work);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The states that keep the floors true: which pinned partitions are free again, what stepping found, the slow walk. */
+/* The states that keep the floors true: the slow walk, which pinned partitions are free again, what stepping found. */
 #include "sqlstate.h"
 #include "states.h"
 
@@ -67,15 +67,17 @@ int state_walk(struct qret_ctx *ctx)
 	if (rc == QRET_DONE)
 		over = floors_walk_read(ctx, answer);
 	result_free(answer);
-	return over ? states_work_over(ctx) : QRET_MORE;
+	return over ? state_move(ctx, STATE_PINNED) : QRET_MORE;
 }
 
 int states_page_over(struct qret_ctx *ctx)
 {
+	if (ctx->pager.last)
+		return states_work_over(ctx);
 	if (!states_by_floors(ctx))
-		return ctx->pager.last ? states_work_over(ctx) : state_move(ctx, STATE_PAGE);
+		return state_move(ctx, STATE_PAGE);
 	floors_page_over(ctx);
-	return settle_then(ctx, ctx->pager.last ? STATE_WALK : STATE_PAGE);
+	return settle_then(ctx, STATE_PAGE);
 }
 
 int states_listed(struct qret_ctx *ctx)

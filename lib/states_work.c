@@ -15,7 +15,8 @@ int states_begin_work(struct qret_ctx *ctx)
 	if (!states_by_floors(ctx) || ctx->facts.is[FACT_READ_ONLY])
 		return state_move(ctx, STATE_PAGE);
 	floors_share_begin(&ctx->floors);
-	return state_move(ctx, STATE_PINNED);
+	ctx->cycle.clock_us = ctx->facts.clock_us;
+	return state_move(ctx, STATE_WALK);
 }
 
 /* A page of the host's own list. */
