@@ -1,0 +1,90 @@
+"""What a recorded exchange holds: which bytes belong to which statement of a cycle."""
+
+import collections
+import struct
+
+from .proxy import DOWN, UP
+
+# A statement of the library is known by the first of these words that it holds.
+WORDS = (
+    ("proname", "facts"),
+    ("set_config", "settings"),
+    ("retention_schema", "version"),
+    ("pg_try_advisory_lock", "gate"),
+    ("retention_lease_claim_v1", "gate"),
+    ("retention_lease_barrier_v1", "gate"),
+    ("pg_advisory_unlock", "release"),
+    ("retention_lease_release_v1", "release"),
+    ("retention_lease_renew_v1", "renewal"),
+    ("log_retention_", "step"),
+    ("log_txns_purge_", "step"),
+    ("log_evict_max_wait_step", "step"),
+    ("log_partition_cleanup_step", "partition_cleanup"),
+    ("ctid", "metrics_purge"),
+    ("event_prune_step", "event_prune"),
+    ("log_partitions", "page"),
+    ("retention_floors_due_v1", "page"),
+    ("retention_floors", "floors"),
+)
+
+Group = collections.namedtuple("Group", "kind up_start up_end down_start down_end")
+
+
+def messages(data, at=0):
+    """(type, start, end) of every whole message from there on."""
+    while at + 5 <= len(data):
+        end = at + 1 + struct.unpack_from("!I", data, at + 1)[0]
+        if end > len(data):
+            return
+        yield data[at : at + 1], at, end
+        at = end
+
+
+def kind_of(statement):
+    for word, kind in WORDS:
+        if word.encode() in statement:
+            return kind
+    raise ValueError(f"a statement of no known kind: {statement[:200]!r}")
+
+
+def groups(up, down):
+    """The exchange in order: the startup, then one group a sync point, last what ends it."""
+    startup_end = struct.unpack_from("!I", up, 0)[0]
+    answers = [end for kind, _, end in messages(down) if kind == b"Z"]
+    found = [Group("startup", 0, startup_end, 0, answers[0])]
+    start, kind = startup_end, None
+    for tag, at, end in messages(up, startup_end):
+        if tag == b"P":
+            text = up[at:end]
+            if not any(word in text for word in (b"BEGIN", b"COMMIT", b"retention_fence_v1")):
+                kind = kind_of(text)
+        elif tag == b"S":
+            answer_start, answer_end = found[-1].down_end, answers[len(found)]
+            found.append(Group(kind, start, end, answer_start, answer_end))
+            start = end
+    last = found[-1]
+    found.append(Group("end", last.up_end, len(up), last.down_end, len(down)))
+    return found
+
+
+def kind_at(found, direction, offset):
+    """The statement that a cut after so many bytes of that direction leaves without an answer."""
+    for group in found:
+        if direction == UP and offset <= group.up_end:
+            return group.kind
+        if direction == DOWN and offset < group.down_end:
+            return group.kind
+    return "end"
+
+
+def edges(found, direction):
+    """Offsets at which something begins or ends, with those beside them."""
+    marks = set()
+    for group in found:
+        start, end = (
+            (group.up_start, group.up_end)
+            if direction == UP
+            else (group.down_start, group.down_end)
+        )
+        marks.update((start - 1, start, start + 1, end - 1, end, end + 1))
+    return sorted(mark for mark in marks if mark >= 0)
