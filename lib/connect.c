@@ -250,9 +250,13 @@ static void start(struct connect *connect)
 	connect->connection = PQconnectStartParams(keywords.names, keywords.values, 0);
 	connect->events = QRET_POLL_WRITE;
 	connect->deadline_us = clock_after_ms(qret_now_us(), connect->limits.connect_timeout_ms);
-	if (connect->connection != NULL)
-		/* The only way to the SQLSTATE of a refused connect in this libpq: have it in the message. */
-		PQsetErrorVerbosity(connect->connection, PQERRORS_VERBOSE);
+	if (connect->connection == NULL)
+		return;
+	/* The only way to the SQLSTATE of a refused connect in this libpq: have it in the message. */
+	PQsetErrorVerbosity(connect->connection, PQERRORS_VERBOSE);
+	/* A server may say something before it lets us in, and libpq would print it. */
+	if (connect->notice != NULL)
+		PQsetNoticeReceiver(connect->connection, connect->notice, connect->notice_data);
 }
 
 void connect_begin(struct connect *connect, const struct target *target, struct connect_limits limits)
@@ -297,6 +301,8 @@ static void record_refusal(struct connect *connect)
 	         server != NULL ? server : message);
 	if (server != NULL)
 		error_set_server(&connect->last, sqlstate, text, NULL);
+	else if (connect->connection != NULL && PQconnectionNeedsPassword(connect->connection))
+		error_set(&connect->last, QRET_ERR_CONNECTION, false, "give a password in the conninfo or a password file", "%s", text);
 	else
 		error_set(&connect->last, QRET_ERR_CONNECTION, true, NULL, "%s", text);
 	/* A server that refuses a connect has refused a connection, whatever its SQLSTATE means later on. */

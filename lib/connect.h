@@ -11,6 +11,7 @@
 #include "error.h"
 
 struct pg_conn;
+struct pg_result;
 struct target; /* a checked conninfo */
 
 /* Checks and copies a conninfo (NULL: ""). QRET_ERR_OPTION never repeats it. */
@@ -34,6 +35,8 @@ struct connect {
 	int32_t               events; /* QRET_POLL_* that it waits for */
 	int64_t               deadline_us;
 	struct error          last; /* why the host before was given up */
+	void                (*notice)(void *data, const struct pg_result *result); /* of the hosts after the first */
+	void                 *notice_data;
 };
 
 void connect_begin(struct connect *connect, const struct target *target, struct connect_limits limits);

@@ -47,6 +47,8 @@ void session_open(struct session *session, const struct target *target, struct c
 	reset_requests(session);
 	session->state = SESSION_CONNECTING;
 	connect_begin(&session->connect, target, limits);
+	session->connect.notice = on_notice;
+	session->connect.notice_data = session;
 	if (session->connect.connection != NULL)
 		PQsetNoticeReceiver(session->connect.connection, on_notice, session);
 }
