@@ -47,37 +47,39 @@ def big(cluster):
         )
         for n in range(QUEUES)
     ]
+    # Filed as a refresh of all of them would file them, which has its own test below.
+    log.sql("ALTER TABLE {q}.log_partitions DISABLE TRIGGER retention_floors_inserted")
     log.sql(
         "INSERT INTO {q}.log_partitions (queue_id, name, last_offset)"
         " SELECT q::uuid, n::text, 9 FROM unnest(%s) AS q, generate_series(1, %s) AS n",
         queues,
         PARTITIONS // QUEUES,
     )
-    for table, column in (("log_segments", "blob"), ("log_txns", "hashes")):
-        log.sql(
-            f"INSERT INTO {{q}}.{table} (partition_id, base_offset, end_offset, created_at, {column})"
-            " SELECT id, 0, 9, now() - CASE WHEN id < %s THEN interval '2 days' ELSE '0' END, 'x'"
-            " FROM {q}.log_partitions",
-            HALF,
-        )
+    log.sql("ALTER TABLE {q}.log_partitions ENABLE ALWAYS TRIGGER retention_floors_inserted")
+    log.sql(
+        "INSERT INTO {q}.log_segments (partition_id, base_offset, end_offset, created_at, blob)"
+        " SELECT id, 0, 9, now() - CASE WHEN id < %s THEN interval '2 days' ELSE '0' END, 'x'"
+        " FROM {q}.log_partitions",
+        HALF,
+    )
+    log.sql(
+        "INSERT INTO {q}.log_txns (partition_id, base_offset, end_offset, created_at, hashes)"
+        " SELECT id, 0, 9, now(), 'x' FROM {q}.log_partitions"
+    )
     log.sql(
         "INSERT INTO {q}.log_consumers (partition_id, consumer_group, committed)"
         " SELECT id, 'slow', 3 FROM {q}.log_partitions WHERE id < %s",
         HALF,
     )
-    # What a refresh of all of them would say, set by set: the refresh has its own test below.
-    log.sql("DELETE FROM {q}.log_txns WHERE partition_id < %s", HALF)
     log.sql(
-        "UPDATE {q}.retention_floors SET segments_floor = now(), txns_floor = now(), look_xid = NULL"
-        " WHERE partition_id >= %s",
-        HALF,
+        "INSERT INTO {q}.retention_floors (partition_id, queue_id, segments_floor, txns_floor,"
+        " pinned_since, pinned_group, pinned_offset)"
+        " SELECT p.id, p.queue_id, s.created_at, s.created_at, c.created_at, c.consumer_group,"
+        " CASE WHEN c.committed = 3 THEN 9 END"
+        " FROM {q}.log_partitions AS p JOIN {q}.log_segments AS s ON s.partition_id = p.id"
+        " LEFT JOIN {q}.log_consumers AS c ON c.partition_id = p.id"
     )
-    log.sql(
-        "UPDATE {q}.retention_floors SET segments_floor = now() - interval '2 days', txns_floor = now(),"
-        " look_xid = NULL, pinned_since = now(), pinned_group = 'slow', pinned_offset = 9"
-        " WHERE partition_id < %s",
-        HALF,
-    )
+    log.sql("UPDATE {q}.queues SET dedup_window_seconds = %s", 4 * DAY)
     log.sql("VACUUM ANALYZE")
     yield log
     log.connection.close()
