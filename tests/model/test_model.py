@@ -44,3 +44,8 @@ def test_model_library_steps(db, seed):
 @pytest.mark.parametrize("seed", seeds("1-300"))
 def test_model_library_cycle(db, seed):
     live(db, seed, cycles.library_cycle)
+
+
+@pytest.mark.parametrize("seed", seeds("1-100"))
+def test_model_library_due_cycle(db, seed):
+    live(db, seed, cycles.library_due_cycle)
