@@ -65,10 +65,17 @@ umount_proc()
 	proc_mounted=no
 }
 
+# A suite that needs more than the others names it in tests/<suite>/packages, one a line.
+suite_packages()
+{
+	find tests -maxdepth 2 -name packages -exec sed 's/#.*//' {} +
+}
+
 packages()
 {
-	# shellcheck disable=SC2086 # lists of words
-	setup_packages $SETUP_BUILD_PACKAGES $SETUP_SERVER_PACKAGES $SETUP_TEST_PACKAGES
+	# shellcheck disable=SC2046,SC2086 # lists of words
+	setup_packages $SETUP_BUILD_PACKAGES $SETUP_SERVER_PACKAGES $SETUP_TEST_PACKAGES \
+		$(suite_packages)
 }
 
 # Tables of macro rows (lib/*_table.h) keep their columns.

@@ -4,8 +4,8 @@
 
 SETUP_BUILD_PACKAGES="gcc libc6-dev pkgconf meson ninja-build libpq-dev"
 SETUP_SERVER_PACKAGES="postgresql-15"
-SETUP_TEST_PACKAGES="check valgrind libc6-dbg clang clang-format-14 python3 python3-pytest
-	python3-pytest-timeout python3-pytest-xdist python3-psycopg2"
+SETUP_TEST_PACKAGES="check valgrind libc6-dbg clang clang-format-14 g++ abigail-tools openssl mandoc
+	python3 python3-pytest python3-pytest-timeout python3-pytest-xdist python3-psycopg2"
 
 # What every command after this can count on, also in a bare chroot and under an odd login.
 setup_environment()
