@@ -356,6 +356,20 @@ def test_L18_a_moved_partition_is_judged_by_its_own_queue(log, client):
     assert Cycle(client).run() == 2
 
 
+def test_L18_a_partition_filed_under_a_queue_that_is_gone_is_found_past_the_hints(log, client):
+    """Its old mark was passed over while no look could see it."""
+    queues = [log.queue(retention_enabled=True, retention_seconds=DAY) for _ in range(2)]
+    pid = log.partition(queue=queues[0])
+    log.segments(pid, [5 * DAY])
+    log.sql("UPDATE {q}.log_partitions SET queue_id = %s WHERE id = %s", queues[1], pid)
+    log.sql("DELETE FROM {q}.queues WHERE id = %s", queues[0])
+    cycle = Cycle(client)
+    log.sql("SELECT pg_current_xact_id()")
+    assert cycle.run() == 0
+    assert states(client.walk_round()) == {pid: "moved"}
+    assert cycle.run() == 2
+
+
 @pytest.mark.parametrize("hinted", [False, True])
 def test_L18_the_due_test_follows_the_policy_of_the_moment(log, client, hinted):
     queue = log.queue(retention_enabled=True, retention_seconds=90 * DAY, dedup_window_seconds=90 * DAY)

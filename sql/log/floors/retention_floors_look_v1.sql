@@ -17,7 +17,7 @@
 -- where that takes the partition off the list: an idle partition is not written at every look. What is
 -- empty becomes now(), under the partition's lock, since a push under way may carry an earlier stamp.
 -- Pinned: old enough for rule 2 alone, and the slowest group has not passed the head. A partition
--- that is due below where the list has looked already (lowered, released, moved) is marked with look_xid.
+-- that is due below where the list has looked already (lowered, released, moved) is marked with a new look_xid, whatever mark it had.
 --
 -- Locks: none. Every probe is a primary key look-up that starts at the watermark; consumers are read
 -- only where rule 2 decides. Joins to the few queues come after the look-ups, materialized, or they would
@@ -152,9 +152,9 @@ BEGIN
     CROSS JOIN LATERAL (
         SELECT CASE WHEN NOT verdict.due AND LEAST(floor.s_new, floor.t_new) > '-infinity'
                     THEN NULL
-                    WHEN r.look_xid IS NOT NULL THEN r.look_xid
                     WHEN verdict.lowered OR r.f_pinned AND NOT held.held OR r.f_queue_id <> r.queue_id
                     THEN pg_current_xact_id()::text::bigint
+                    ELSE r.look_xid
                END AS l_new
     ) AS mark;
 END
