@@ -134,7 +134,7 @@ drop_schemas()
 
 clean_up()
 {
-	trap '' INT TERM HUP
+	trap '' INT TERM HUP PIPE
 	[ $schemas_made = no ] || drop_schemas
 	[ $server_runs = no ] ||
 		as_server_user "$server_bin/pg_ctl" -D "$work/data" -m immediate stop >/dev/null 2>&1
@@ -175,7 +175,8 @@ start_server()
 	quietly "$work/step.log" as_server_user "$server_bin/pg_ctl" -D "$work/data" -l "$work/server.log" \
 		-w -o "-k $work -c listen_addresses= -c fsync=off" start
 	dsn="host=$work user=postgres dbname=postgres"
-	item PostgreSQL "$(sql -c 'SHOW server_version' | cut -d' ' -f1), private, on a socket in $work"
+	item PostgreSQL "$(sql -c 'SHOW server_version' | cut -d' ' -f1), private, on a unix socket only"
+	item folder "$work"
 }
 
 # On a server of the user's: names that nobody else has, and a lock that no real broker uses.
@@ -377,10 +378,13 @@ main()
 		PATH=$PATH:/usr/sbin:/sbin
 		export LC_ALL=C.UTF-8
 	fi
-	work=$(mktemp -d /tmp/qretention-demo.XXXXXX) || exit 1
+	folder=${TMPDIR:-/tmp}
+	[ ${#folder} -le 40 ] || folder=/tmp # a socket's path has an end
+	work=$(mktemp -d "$folder/qretention-demo.XXXXXX") || exit 1
 	chmod 755 "$work"
 	trap clean_up EXIT
 	trap on_signal INT TERM HUP
+	trap 'exit 141' PIPE # whoever read this went away
 	printf '%slibqretention%s: what retention deletes, what it keeps, and why\n' "$bold" "$plain"
 	prepare
 	fill_log

@@ -5,36 +5,64 @@ import os
 import re
 import signal
 import subprocess
-import time
+import tempfile
 
 import pytest
 
 from hosts import programs
 
 DEMO = os.path.join(programs.ROOT, "examples", "demo.sh")
-FOLDERS = "/tmp/qretention-demo.*"
 
 pytestmark = [pytest.mark.slow, pytest.mark.alone]
 
 
-def run(*args):
-    done = subprocess.run(
-        ["sh", DEMO, *args], env=programs.environment(), stdin=subprocess.DEVNULL,
-        capture_output=True, text=True, timeout=170, check=False,
-    )
-    return programs.Result(done.returncode, done.stdout, done.stderr)
+@pytest.fixture(name="folder")
+def _folder():
+    """Where the demonstration works; what is left in it, or runs from it, fails the test."""
+    with tempfile.TemporaryDirectory(prefix="qret-", dir="/tmp") as folder:
+        os.chmod(folder, 0o755)
+        yield folder
+        assert os.listdir(folder) == []
+        assert not processes_of(folder)
 
 
-def left_over(before):
-    """Folders, and processes that name one in their command line."""
-    found = set(glob.glob(FOLDERS)) - before
+def processes_of(folder):
+    """Command lines that name the folder."""
+    found = []
     for path in glob.glob("/proc/[0-9]*/cmdline"):
         try:
             with open(path, "rb") as source:
-                found.update(re.findall(rb"/tmp/qretention-demo\.\w+", source.read()))
+                line = source.read().replace(b"\0", b" ").decode("utf-8", "replace")
         except OSError:
             continue  # it has ended meanwhile
+        if folder in line:
+            found.append(line)
     return found
+
+
+def start(folder, *args):
+    return subprocess.Popen(  # pylint: disable=consider-using-with
+        ["sh", DEMO, *args],
+        env=programs.environment(TMPDIR=folder),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def run(folder, *args):
+    process = start(folder, *args)
+    out, err = process.communicate(timeout=170)
+    return programs.Result(process.returncode, out, err)
+
+
+def read_until(process, title):
+    for line in process.stdout:
+        if line.startswith(title):
+            return
+    pytest.fail("the demonstration ended early: " + process.stderr.read())
 
 
 def check_story(result):
@@ -55,47 +83,46 @@ def check_story(result):
     assert "push latency in ms" in result.out
 
 
-def test_private_server_and_nothing_left():
-    before = set(glob.glob(FOLDERS))
-    check_story(run())
-    assert not left_over(before)
+def test_private_server(folder):
+    check_story(run(folder))
 
 
-def test_on_a_server_of_the_users(empty_db):
+def test_on_a_server_of_the_users(empty_db, folder):
     empty_db.sql("CREATE SCHEMA queen")
     empty_db.sql("CREATE TABLE queen.mine AS SELECT 1 AS x")
-    check_story(run("--dsn", empty_db.dsn))
+    check_story(run(folder, "--dsn", empty_db.dsn))
     schemas = empty_db.sql("SELECT nspname FROM pg_namespace WHERE nspname ~ '^(q|outbox)'")
     assert schemas == [("queen",)]
-    assert empty_db.sql("SELECT relname FROM pg_class WHERE relnamespace = 'queen'::regnamespace") \
-        == [("mine",)]
+    relations = "SELECT relname FROM pg_class WHERE relnamespace = 'queen'::regnamespace"
+    assert empty_db.sql(relations) == [("mine",)]
 
 
-def test_a_schema_of_somebody_else_is_not_touched(empty_db):
+def test_a_schema_of_somebody_else_is_not_touched(empty_db, folder):
     empty_db.sql("CREATE SCHEMA qretention_demo_log")
-    result = run("--dsn", empty_db.dsn)
+    result = run(folder, "--dsn", empty_db.dsn)
     assert result.code == 1
     assert "qretention_demo_log" in result.err
-    assert empty_db.one("SELECT count(*) FROM pg_namespace WHERE nspname = 'qretention_demo_log'") == 1
+    left = "SELECT count(*) FROM pg_namespace WHERE nspname = 'qretention_demo_log'"
+    assert empty_db.one(left) == 1
 
 
-def test_interrupted_it_cleans_up():
-    before = set(glob.glob(FOLDERS))
-    process = subprocess.Popen(  # pylint: disable=consider-using-with
-        ["sh", DEMO], env=programs.environment(), stdin=subprocess.DEVNULL, text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
-    )
-    for line in process.stdout:
-        if line.startswith("One cycle"):
-            break
-    time.sleep(0.2)
+def test_interrupted_it_cleans_up(folder):
+    process = start(folder)
+    read_until(process, "One cycle")
     os.killpg(process.pid, signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "cleaning up" in err
-    assert not left_over(before)
 
 
-def test_wrong_arguments():
-    assert run("--colour").code == 1
-    assert run("--help").out.startswith("usage: sh examples/demo.sh ")
+def test_a_reader_that_goes_away_leaves_nothing_behind(folder):
+    process = start(folder)
+    read_until(process, "A broker")
+    process.stdout.close()
+    process.stderr.close()
+    assert process.wait(60) == 141
+
+
+def test_wrong_arguments(folder):
+    assert run(folder, "--colour").code == 1
+    assert run(folder, "--help").out.startswith("usage: sh examples/demo.sh ")
