@@ -618,5 +618,8 @@ int runner_process(struct qret_ctx *ctx)
 		drop_late_lanes(ctx, lane_count);
 		return QRET_DONE;
 	}
+	/* Lane 0 was looked at before a later one was lost, and nothing would wake it for what that left behind. */
+	if (ctx->runner.orphans > 0 && ctx->lanes[0].flying == 0 && ctx->runner.halt == HALT_NONE && qret_now_us() >= ctx->runner.pace_us)
+		return QRET_MORE;
 	return answers >= ANSWERS_A_CALL ? QRET_MORE : QRET_WAIT;
 }
