@@ -115,6 +115,8 @@ static int enter_server(struct qret_ctx *ctx)
 	if (rc != QRET_DONE)
 		return context_fail(ctx, rc, NULL, "out of memory");
 	ctx->statements_current = true;
+	for (int i = 0; i < LANES_MAX; i++)
+		session_forget_prepared(&ctx->lanes[i].session);
 	floors_forget(&ctx->floors);
 	ctx->facts.known = false;
 	return QRET_DONE;

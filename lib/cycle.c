@@ -39,6 +39,9 @@ int state_stop(struct qret_ctx *ctx)
 	return state_leave(ctx);
 }
 
+/* What the states send comes from the context's own texts, cycle after cycle. */
+static const struct envelope unfenced = { .often = true };
+
 int state_ask(struct qret_ctx *ctx, bind_fn bind, struct pg_result **ret_answer, struct error *error)
 {
 	struct session *session = &ctx->lanes[0].session;
@@ -51,7 +54,7 @@ int state_ask(struct qret_ctx *ctx, bind_fn bind, struct pg_result **ret_answer,
 		if (wake_stopped(&ctx->wake) && ctx->cycle.state != STATE_RELEASE)
 			return QRET_STOPPED;
 		text = bind(ctx, &parameters);
-		rc = envelope_send(session, NULL, text, &parameters, ctx);
+		rc = envelope_send(session, &unfenced, text, &parameters, ctx);
 		if (rc != QRET_DONE) {
 			*error = session->lost;
 			return rc;

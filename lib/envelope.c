@@ -25,7 +25,7 @@ static int queue_fence(struct session *session, const struct envelope *envelope)
 
 	parameter_int8(&parameters, envelope->fence);
 	parameter_int8(&parameters, envelope->key);
-	return query_queue(session, envelope->fence_text, &parameters);
+	return query_queue_often(session, envelope->fence_text, &parameters);
 }
 
 static int queue_commit(struct session *session)
@@ -39,18 +39,21 @@ int envelope_send(struct session *session, const struct envelope *envelope, cons
                   const struct parameters *parameters, void *owner)
 {
 	bool wrapped = session->settings.wrapped;
+	bool often = envelope != NULL && envelope->often;
+	uint8_t answer_at;
 	bool fenced = envelope != NULL && envelope->fenced;
 	int rc = wrapped ? queue_settings(session) : QRET_DONE;
 
 	if (rc == QRET_DONE && fenced)
 		rc = queue_fence(session, envelope);
 	if (rc == QRET_DONE)
-		rc = query_queue(session, text, parameters);
+		rc = often ? query_queue_often(session, text, parameters) : query_queue(session, text, parameters);
+	answer_at = query_last(session);
 	if (rc == QRET_DONE && wrapped)
 		rc = queue_commit(session);
 	if (rc == QRET_DONE)
 		rc = query_sync(session);
 	if (rc == QRET_DONE)
-		rc = query_group(session, (uint8_t)((wrapped ? 2 : 0) + (fenced ? 1 : 0)), wrapped ? 2 : 1, owner);
+		rc = query_group(session, answer_at, wrapped ? 2 : 1, owner);
 	return rc;
 }

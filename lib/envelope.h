@@ -14,13 +14,14 @@
 #include "value.h"
 
 struct envelope {
+	bool        often;      /* the text stays where it is and is sent again and again */
 	bool        fenced;
 	int64_t     fence;      /* the number that must still be in force */
 	int64_t     key;        /* the advisory lock that orders steps and claims */
 	const char *fence_text; /* the statement that checks it */
 };
 
-/* Sends one statement in its envelope. `envelope` may be NULL: no fence. */
+/* Sends one statement in its envelope. `envelope` may be NULL: once, and no fence. */
 int envelope_send(struct session *session, const struct envelope *envelope, const char *text,
                   const struct parameters *parameters, void *owner);
 

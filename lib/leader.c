@@ -128,6 +128,7 @@ void leader_release_failed(struct qret_ctx *ctx, const char *why)
 
 void leader_envelope(const struct qret_ctx *ctx, struct envelope *ret_envelope)
 {
+	ret_envelope->often = true;
 	ret_envelope->fenced = is_lease(ctx) && ctx->gate.held;
 	ret_envelope->fence = ctx->gate.fence;
 	ret_envelope->key = context_number(ctx, OPTION_GATE_KEY);

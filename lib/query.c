@@ -2,6 +2,8 @@
 /* Sends and collects in libpq's pipeline mode. A lost reply counts as not done: the caller must not count it. */
 #include "query.h"
 
+#include <stdio.h>
+
 #include <libpq-fe.h>
 
 #include "clock.h"
@@ -9,6 +11,9 @@
 
 /* libpq says nothing once between two statements; more often in a row only when it has lost its place. */
 #define SILENCES_MAX 3
+
+/* Preparing is a statement of its own, so it pays only for what is sent more often. */
+#define USES_BEFORE_PREPARING 4
 
 static int lost(struct session *session)
 {
@@ -30,7 +35,56 @@ int query_queue(struct session *session, const char *text, const struct paramete
 
 	if (PQsendQueryParams(session->connection, text, p->count, p->types, p->values, p->lengths, p->formats, 1) != 1)
 		return lost(session);
+	session->queued++;
 	return QRET_DONE;
+}
+
+/* The text's entry; NULL where it is not to be prepared, or not yet. */
+static struct prepared *often_used(struct session *session, const char *text)
+{
+	struct prepared *entry = session->prepared;
+
+	if (session->borrowed || session->settings.wrapped)
+		return NULL;
+	while (entry < session->prepared + session->prepared_count && entry->text != text)
+		entry++;
+	if (entry == session->prepared + session->prepared_count) {
+		if (session->prepared_count == SESSION_PREPARED_MAX)
+			return NULL;
+		session->prepared_count++;
+		*entry = (struct prepared){ .text = text };
+	}
+	return ++entry->uses > USES_BEFORE_PREPARING ? entry : NULL;
+}
+
+int query_queue_often(struct session *session, const char *text, const struct parameters *parameters)
+{
+	struct prepared *entry = often_used(session, text);
+	const struct parameters *p = parameters;
+	char name[24];
+
+	if (entry == NULL)
+		return query_queue(session, text, parameters);
+	if (entry->serial == 0 && session->preparing == NULL) {
+		entry->serial = ++session->prepared_serial;
+		session->preparing = entry;
+		snprintf(name, sizeof(name), "qret_%u", entry->serial);
+		if (PQsendPrepare(session->connection, name, text, p->count, p->types) != 1)
+			return lost(session);
+		session->queued++;
+	}
+	if (entry->serial == 0)
+		return query_queue(session, text, parameters);
+	snprintf(name, sizeof(name), "qret_%u", entry->serial);
+	if (PQsendQueryPrepared(session->connection, name, p->count, p->values, p->lengths, p->formats, 1) != 1)
+		return lost(session);
+	session->queued++;
+	return QRET_DONE;
+}
+
+uint8_t query_last(const struct session *session)
+{
+	return session->queued - 1;
 }
 
 int query_sync(struct session *session)
@@ -46,6 +100,9 @@ int query_group(struct session *session, uint8_t answer_at, uint8_t syncs, void 
 	request->answer_at = answer_at;
 	request->syncs = syncs;
 	request->trip = session->trip;
+	request->prepared = session->preparing;
+	session->preparing = NULL;
+	session->queued = 0;
 	if (session->count++ == 0)
 		session->progress_us = qret_now_us();
 	return flush(session);
@@ -58,7 +115,7 @@ int query_send_plain(struct session *session, const char *text, const struct par
 	if (rc == QRET_DONE)
 		rc = query_sync(session);
 	if (rc == QRET_DONE)
-		rc = query_group(session, 0, 1, owner);
+		rc = query_group(session, query_last(session), 1, owner);
 	return rc;
 }
 
@@ -112,6 +169,9 @@ static int finish_group(struct session *session, struct pg_result **ret_result, 
 	if (rc == QRET_DONE && session->answer == NULL)
 		rc = error_set(&session->failure, QRET_ERR_SQL, true, NULL, "the server did not answer a statement");
 	*ret_owner = request->owner;
+	/* What a failed group prepared may be there or not: it gets another name next time. */
+	if (rc != QRET_DONE && request->prepared != NULL)
+		request->prepared->serial = 0;
 	if (rc == QRET_DONE) {
 		*ret_result = session->answer;
 		session->answer = NULL;

@@ -17,6 +17,12 @@ int query_send_plain(struct session *session, const char *text, const struct par
 
 /* For envelopes: statements are queued one by one, then the group is closed and sent. */
 int query_queue(struct session *session, const char *text, const struct parameters *parameters);
+
+/* The same for a statement that is sent often: on an owned session the server comes to keep its plan. The text stays where it is. */
+int query_queue_often(struct session *session, const char *text, const struct parameters *parameters);
+
+/* Which result of the group will be that of the statement queued last. */
+uint8_t query_last(const struct session *session);
 int query_sync(struct session *session);
 int query_group(struct session *session, uint8_t answer_at, uint8_t syncs, void *owner);
 

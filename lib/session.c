@@ -32,8 +32,15 @@ static void on_notice(void *data, const PGresult *result)
 	log_end(session->log, LOG_NOTICE, &line);
 }
 
+void session_forget_prepared(struct session *session)
+{
+	session->prepared_count = 0;
+}
+
 static void reset_requests(struct session *session)
 {
+	session->queued = 0;
+	session->preparing = NULL;
 	PQclear(session->answer);
 	session->answer = NULL;
 	session->first = session->count = 0;
@@ -51,6 +58,7 @@ void session_open(struct session *session, const struct target *target, struct c
 	session->connect.notice_data = session;
 	if (session->connect.connection != NULL)
 		PQsetNoticeReceiver(session->connect.connection, on_notice, session);
+	session_forget_prepared(session);
 }
 
 /* Pipeline mode and non-blocking writes, which a fresh or resting connection takes at once. */

@@ -14,6 +14,7 @@
 #include "log.h"
 
 #define SESSION_REQUESTS_MAX 64
+#define SESSION_PREPARED_MAX 16
 
 enum session_state {
 	SESSION_CLOSED,     /* no connection, or a borrowed one that is at rest */
@@ -29,12 +30,20 @@ struct session_settings {
 	bool    wrapped; /* no session state: settings go into each transaction */
 };
 
+/* A statement that is sent again and again, so that in the end the server keeps its plan under a name. */
+struct prepared {
+	const char *text;   /* the caller's, compared by address */
+	uint32_t    uses;
+	uint32_t    serial; /* of its name, never used twice on one connection; 0: not prepared */
+};
+
 /* One group of statements that was sent and whose answer is awaited. */
 struct request {
 	void   *owner;       /* whose answer it is */
 	uint8_t answer_at;   /* which result of the group is the answer */
 	uint8_t syncs;       /* sync points that end the group */
 	uint32_t trip;       /* the round trip it was sent in */
+	struct prepared *prepared; /* what it prepares: not so if it fails */
 };
 
 struct session {
@@ -57,6 +66,10 @@ struct session {
 	struct pg_result *answer;
 	struct error     failure;    /* of the request being collected */
 	int64_t          progress_us; /* when the oldest request began to be the server's turn */
+	uint8_t          queued;     /* results that the group being built will bring */
+	struct prepared *preparing;  /* what the group being built prepares; NULL: nothing */
+	struct prepared  prepared[SESSION_PREPARED_MAX];
+	uint32_t         prepared_count, prepared_serial;
 	uint32_t         trip;
 	int64_t          round_trips;
 	bool             flushing;   /* output is waiting for the socket */
@@ -88,6 +101,9 @@ void session_forget(struct session *session);
 
 /* Records why the connection is gone and abandons it. */
 int session_lose(struct session *session, int code, const char *message);
+
+/* The texts of the statements are about to change: none of them is known by its name any more. */
+void session_forget_prepared(struct session *session);
 
 /* What it waits for: -1 if nothing. */
 int     session_fd(const struct session *session);
