@@ -59,7 +59,8 @@ BEGIN
     state := CASE WHEN v_lease.enabled THEN 'busy' ELSE 'paused' END;
     barrier := false;
     -- A leader at work is looked at again soon after it would be given up, or when its interval is over.
-    wait_ms := GREATEST(ceil(1000 * extract(epoch FROM
-        CASE WHEN v_free THEN v_lease.next_due ELSE LEAST(v_lease.expires_at, v_lease.next_due) END - v_clock)), 0);
+    -- A row that was never claimed is due since -infinity, and another claim may just have beaten this one to it.
+    wait_ms := ceil(1000 * extract(epoch FROM GREATEST(v_clock,
+        CASE WHEN v_free THEN v_lease.next_due ELSE LEAST(v_lease.expires_at, v_lease.next_due) END) - v_clock));
 END
 $qretention$
