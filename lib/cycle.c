@@ -23,7 +23,7 @@ int state_move(struct qret_ctx *ctx, enum cycle_state state)
 
 int state_leave(struct qret_ctx *ctx)
 {
-	return state_move(ctx, STATE_RELEASE);
+	return state_move(ctx, overdue_wanted(ctx) ? STATE_OVERDUE : STATE_RELEASE);
 }
 
 int state_fail(struct qret_ctx *ctx, const struct error *error)
@@ -135,6 +135,7 @@ static const struct {
 	[STATE_RUN] = { "run", state_run },           /* PAGE, REFRESH, RUN, RELEASE: step_*.sql and the like */
 	[STATE_SETTLE] = { "settle", state_settle },  /* SETTLE, PINNED, PAGE, RELEASE: floors_refresh.sql */
 	[STATE_WALK] = { "walk", state_walk },        /* WALK, PINNED, RELEASE: floors_walk.sql */
+	[STATE_OVERDUE] = { "overdue", state_overdue }, /* RELEASE: overdue.sql */
 	[STATE_RELEASE] = { "release", state_release }, /* END: gate_release.sql */
 	[STATE_END] = { "end", state_end },             /* REST */
 };

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "error.h"
+#include "overdue.h"
 #include "work.h"
 
 struct qret_ctx;
@@ -32,6 +33,7 @@ enum cycle_state {
 	STATE_RUN,     /* steps of one phase */
 	STATE_SETTLE,  /* due by floors: bringing floors up to date */
 	STATE_WALK,    /* due by floors: a page of the slow walk over all partitions */
+	STATE_OVERDUE, /* how long overdue is what was left */
 	STATE_RELEASE, /* giving the gate back */
 	STATE_END
 };
@@ -55,6 +57,7 @@ struct cycle {
 	enum cycle_state after_settle;
 
 	struct work      units[UNITS_MOST]; /* of phases with units of their own; the one item of a step by hand */
+	struct left      left;       /* partitions that still have work */
 	struct qret_worklist *list;  /* PLAN_WORKLIST */
 };
 

@@ -141,8 +141,10 @@ static void give_up(struct qret_ctx *ctx, struct slot *slot, const struct error 
 	ctx->report.items_locked += locked;
 	if (ctx->cycle.first_failure.code == QRET_DONE)
 		ctx->cycle.first_failure = *error;
-	if (runner->phase->units == 0)
-		backoff_strike(&runner->backoff, work->item.partition_id, qret_now_us(), context_number(ctx, OPTION_INTERVAL_MS));
+	if (runner->phase->units > 0)
+		return;
+	left_add(&ctx->cycle.left, work->item.partition_id);
+	backoff_strike(&runner->backoff, work->item.partition_id, qret_now_us(), context_number(ctx, OPTION_INTERVAL_MS));
 }
 
 /* A run of failures with one SQLSTATE is not the items' fault. */
@@ -473,6 +475,7 @@ static void skip_backed_off(struct qret_ctx *ctx, struct work *work)
 	work->settled = work->failed = true;
 	ctx->cycle.partial = true;
 	ctx->report.items_failed++;
+	left_add(&ctx->cycle.left, work->item.partition_id);
 	uuid_text(work->item.partition_id, id);
 	if (ctx->cycle.first_failure.code == QRET_DONE)
 		error_set(&ctx->cycle.first_failure, QRET_ERR_SQL, true, "its steps failed in the cycles before: see the log",

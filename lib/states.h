@@ -39,6 +39,7 @@ int state_run(struct qret_ctx *ctx);
 int state_pinned(struct qret_ctx *ctx);
 int state_settle(struct qret_ctx *ctx);
 int state_walk(struct qret_ctx *ctx);
+int state_overdue(struct qret_ctx *ctx);
 
 /* Where the work of a plan begins, once it is known what the server is and, in a cycle, that the gate is held. */
 int states_begin_work(struct qret_ctx *ctx);

@@ -128,6 +128,7 @@ int state_run(struct qret_ctx *ctx)
 		return ctx->cycle.plan == PLAN_STEP ? step_over(ctx) : state_leave(ctx);
 	case HALT_BUDGET:
 		ctx->cycle.budget = true;
+		left_add_page(ctx);
 		return state_leave(ctx);
 	case HALT_STALE:
 		return state_move(ctx, STATE_REFRESH);
@@ -141,4 +142,19 @@ int state_run(struct qret_ctx *ctx)
 	default:
 		return ctx->cycle.plan == PLAN_STEP ? state_leave(ctx) : states_next_phase(ctx);
 	}
+}
+
+int state_overdue(struct qret_ctx *ctx)
+{
+	struct pg_result *answer = NULL;
+	struct error error;
+	int rc = state_ask(ctx, overdue_bind, &answer, &error);
+
+	if (rc == QRET_WAIT)
+		return QRET_WAIT;
+	/* Only a number for operators: without an answer the cycle is none the worse. */
+	if (rc == QRET_DONE)
+		overdue_read(ctx, answer);
+	result_free(answer);
+	return state_move(ctx, STATE_RELEASE);
 }
