@@ -7,19 +7,15 @@
 
 #include <string.h>
 
+#include "answer.h"
 #include "batch.h"
 #include "clock.h"
 #include "context.h"
 #include "envelope.h"
+#include "failure.h"
 #include "query.h"
-#include "sqlstate.h"
-#include "uuid.h"
+#include "slots.h"
 
-#define RETRIES_MOST 3
-#define LOSSES_BEFORE_HALVING 2
-#define LOSSES_BEFORE_LOCK_FIRST 3
-#define LOCK_FIRST_ROWS 50
-#define SAME_SQLSTATE_MOST 20
 #define ANSWERS_A_CALL 64 /* then the host's loop gets its turn */
 
 void runner_free(struct runner *runner)
@@ -40,7 +36,9 @@ void runner_reset(struct qret_ctx *ctx)
 
 		lane->given_up = false;
 		lane->window = 1;
-		lane->rows = batch_first(ctx);
+		/* What the last cycle learned still holds, unless the options say otherwise now. */
+		if (lane->rows < 1 || lane->rows > context_number(ctx, OPTION_BATCH_SIZE))
+			lane->rows = batch_first(ctx);
 	}
 }
 
@@ -70,6 +68,19 @@ void runner_begin(struct qret_ctx *ctx, const struct phase *phase, struct work *
 	}
 }
 
+void runner_halt(struct runner *runner, enum halt why)
+{
+	if (runner->halt == HALT_NONE)
+		runner->halt = why;
+}
+
+void runner_fail(struct runner *runner, const struct error *error)
+{
+	if (runner->halt != HALT_ERROR)
+		runner->error = *error;
+	runner->halt = HALT_ERROR;
+}
+
 void runner_continue(struct runner *runner)
 {
 	runner->halt = HALT_NONE;
@@ -83,275 +94,6 @@ static int lanes(const struct qret_ctx *ctx)
 	return (int)context_number(ctx, OPTION_PARALLELISM);
 }
 
-static void halt(struct runner *runner, enum halt why)
-{
-	if (runner->halt == HALT_NONE)
-		runner->halt = why;
-}
-
-static void halt_with(struct runner *runner, const struct error *error)
-{
-	if (runner->halt != HALT_ERROR)
-		runner->error = *error;
-	runner->halt = HALT_ERROR;
-}
-
-static void settle(struct slot *slot)
-{
-	slot->work->settled = true;
-	slot->work = NULL;
-}
-
-/* ---- Failures -------------------------------------------------------------------------------- */
-
-static void log_failure(struct qret_ctx *ctx, const struct work *work, const struct error *error)
-{
-	const struct phase *phase = ctx->runner.phase;
-	enum log_event event = (enum log_event)phase->failure_event;
-	struct line line;
-
-	if (!log_wants(&ctx->log, event))
-		return;
-	log_begin(&line, event);
-	line_text(&line, "phase", phase->name);
-	if (phase->units == 0)
-		line_uuid(&line, "partition", work->item.partition_id);
-	else if (phase->units > 1)
-		line_text(&line, "unit", phase_unit(phase, work->unit));
-	line_text(&line, "sqlstate", error->sqlstate);
-	line_text(&line, "message", error->message);
-	if (error->hint[0] != '\0')
-		line_text(&line, "hint", error->hint);
-	log_end(&ctx->log, event, &line);
-}
-
-/* Gives the item up for this cycle. */
-static void give_up(struct qret_ctx *ctx, struct slot *slot, const struct error *error, bool locked)
-{
-	struct runner *runner = &ctx->runner;
-	struct work *work = slot->work;
-
-	log_failure(ctx, work, error);
-	settle(slot);
-	work->failed = true;
-	if (runner->phase->failure == FAILURE_LOGGED)
-		return;
-	ctx->cycle.partial = true;
-	ctx->report.items_failed++;
-	ctx->report.items_locked += locked;
-	if (ctx->cycle.first_failure.code == QRET_DONE)
-		ctx->cycle.first_failure = *error;
-	if (runner->phase->units > 0)
-		return;
-	left_add(&ctx->cycle.left, work->item.partition_id);
-	backoff_strike(&runner->backoff, work->item.partition_id, qret_now_us(), context_number(ctx, OPTION_INTERVAL_MS));
-}
-
-/* A run of failures with one SQLSTATE is not the items' fault. */
-static bool too_many_alike(struct runner *runner, const struct error *error)
-{
-	if (strcmp(runner->sqlstate, error->sqlstate) != 0)
-		runner->sqlstate_count = 0;
-	memcpy(runner->sqlstate, error->sqlstate, sizeof(runner->sqlstate));
-	return ++runner->sqlstate_count >= SAME_SQLSTATE_MOST;
-}
-
-/* A second step that lost its late lock wasted a batch: again, then smaller, then once lock-first. */
-static bool lost_late_lock(struct work *work, int32_t rows)
-{
-	work->losses++;
-	if (work->losses > LOSSES_BEFORE_LOCK_FIRST)
-		return false;
-	if (work->losses == LOSSES_BEFORE_HALVING)
-		work->rows = rows > 1 ? rows / 2 : 1;
-	if (work->losses == LOSSES_BEFORE_LOCK_FIRST) {
-		work->lock_first = true;
-		work->rows = rows < LOCK_FIRST_ROWS ? rows : LOCK_FIRST_ROWS;
-	}
-	return true;
-}
-
-/* Whether the same item is worth another try now. */
-static bool try_again(struct qret_ctx *ctx, struct lane *lane, struct slot *slot, const struct error *error)
-{
-	struct work *work = slot->work;
-
-	switch (sqlstate_rule(error->sqlstate)->action) {
-	case SQLSTATE_RETRY:
-		return work->retries++ < RETRIES_MOST;
-	case SQLSTATE_SHRINK:
-		if (slot->rows <= 1)
-			return false;
-		work->rows = slot->rows / 2;
-		if (ctx->runner.phase->sized && work->rows < lane->rows)
-			lane->rows = work->rows;
-		return true;
-	case SQLSTATE_LOCKED:
-		return error->sqlstate[0] == 'Q' && lost_late_lock(work, slot->rows);
-	default:
-		return false;
-	}
-}
-
-static void handle_failure(struct qret_ctx *ctx, struct lane *lane, struct slot *slot, const struct error *error)
-{
-	struct runner *runner = &ctx->runner;
-	enum sqlstate_action action = sqlstate_rule(error->sqlstate)->action;
-	bool contained = runner->phase->id == QRET_PHASE_METRICS_PURGE || runner->phase->id == QRET_PHASE_EVENT_PRUNE;
-
-	if (runner->single) {
-		if (action == SQLSTATE_LOCKED)
-			ctx->cycle.partial = runner->has_outcome = true;
-		halt_with(runner, error);
-		return;
-	}
-	if (try_again(ctx, lane, slot, error))
-		return;
-	if ((action == SQLSTATE_CYCLE || action == SQLSTATE_PERMANENT) && !contained) {
-		halt_with(runner, error);
-		return;
-	}
-	give_up(ctx, slot, error, action == SQLSTATE_LOCKED);
-	/* A failed prune is tried again at the next interval, arms and all. */
-	if (runner->phase->id == QRET_PHASE_EVENT_PRUNE)
-		runner->next = runner->count;
-	if (too_many_alike(runner, error) && !contained)
-		halt_with(runner, error);
-}
-
-/* ---- Answers --------------------------------------------------------------------------------- */
-
-static void pace(struct qret_ctx *ctx, int64_t rows)
-{
-	int64_t rate = context_number(ctx, OPTION_MAX_ROWS_PER_SECOND);
-	int64_t now_us = qret_now_us();
-
-	if (rate == 0)
-		return;
-	if (ctx->runner.pace_us < now_us)
-		ctx->runner.pace_us = now_us;
-	ctx->runner.pace_us += rows * US_PER_SECOND / rate;
-}
-
-/* Whether a step that deleted nothing still went on: its cursor moved. */
-static bool moved(const struct phase_state *state, const struct outcome *outcome)
-{
-	if (!outcome->has_cursor)
-		return false;
-	return !state->has_cursor || strcmp(state->cursor, outcome->cursor) != 0 ||
-	       memcmp(state->cursor_uuid, outcome->cursor_uuid, sizeof(state->cursor_uuid)) != 0;
-}
-
-static void count(struct qret_ctx *ctx, const struct work *work, const struct outcome *outcome)
-{
-	struct runner *runner = &ctx->runner;
-
-	runner->phase->count(&ctx->report, work, outcome);
-	if (runner->phase->units == 0 && outcome->deleted > 0)
-		ctx->report.queues += idset_add(&runner->queues, work->item.queue_id);
-	metrics_step(&ctx->metrics, runner->phase->id, outcome->elapsed_us);
-	pace(ctx, outcome->deleted);
-	runner->sqlstate_count = 0;
-}
-
-/* One step by hand is over when it did something, or when its last unit has nothing. */
-static void finish_single(struct qret_ctx *ctx, struct slot *slot, struct outcome *outcome)
-{
-	struct runner *runner = &ctx->runner;
-	bool last = slot->work + 1 == runner->works + runner->count;
-
-	if (outcome->refused) {
-		struct error error;
-
-		error_set(&error, QRET_ERR_ARGUMENT, false, "cutoffs come from the server's clock: build the work list again",
-		          "a cutoff is later than the server's now()");
-		halt_with(runner, &error);
-		return;
-	}
-	if (outcome->deleted == 0 && outcome->done && outcome->skipped == 0 && !last)
-		return;
-	ctx->phases[runner->phase->id - 1].unit = outcome->done ? (last ? 0 : slot->work->unit + 1) : slot->work->unit;
-	ctx->cycle.partial = outcome->deleted == 0 && outcome->skipped > 0;
-	outcome->done = outcome->done && last && outcome->skipped == 0;
-	runner->outcome = *outcome;
-	runner->has_outcome = true;
-	halt(runner, HALT_STOPPED);
-}
-
-/* Whether nothing more is to be done for the item. */
-static bool is_settled(struct qret_ctx *ctx, const struct outcome *outcome, bool cursor_moved)
-{
-	const struct phase *phase = ctx->runner.phase;
-
-	if (outcome->done || outcome->refused)
-		return true;
-	if (ctx->phases[phase->id - 1].one_step)
-		return true;
-	/* A contract that deletes nothing and is not done must not spin. */
-	return outcome->deleted == 0 && !(phase->cursored && cursor_moved);
-}
-
-static void handle_answer(struct qret_ctx *ctx, struct lane *lane, struct slot *slot, const struct pg_result *result)
-{
-	struct runner *runner = &ctx->runner;
-	const struct phase *phase = runner->phase;
-	struct phase_state *state = &ctx->phases[phase->id - 1];
-	struct outcome outcome;
-	bool cursor_moved;
-
-	memset(&outcome, 0, sizeof(outcome));
-	outcome.watermark = -1;
-	phase->read(result, slot->rows, &outcome);
-	cursor_moved = moved(state, &outcome);
-	if (!outcome.refused)
-		count(ctx, slot->work, &outcome);
-	if (phase->sized)
-		batch_learn(ctx, lane, slot->rows, &outcome);
-	if (phase->cursored)
-		phase_keep_cursor(ctx, phase, &outcome);
-	slot->work->deleted |= outcome.deleted > 0;
-	slot->work->retries = slot->work->losses = 0;
-	slot->work->lock_first = false;
-	slot->work->rows = phase->sized ? 0 : slot->work->rows;
-	if (runner->single)
-		finish_single(ctx, slot, &outcome);
-	if (!is_settled(ctx, &outcome, cursor_moved))
-		return;
-	if (phase->units == 0)
-		backoff_clear(&runner->backoff, slot->work->item.partition_id);
-	if (phase->cursored)
-		phase_reset_cursor(ctx, phase);
-	if (state->one_step)
-		runner->next = runner->count;
-	settle(slot);
-}
-
-/* The lane's connection is gone: what flew on it is taken over by the others, if there are any. */
-static void handle_loss(struct qret_ctx *ctx, struct lane *lane, const struct error *error)
-{
-	struct runner *runner = &ctx->runner;
-	struct line line;
-
-	lane->given_up = true;
-	lane->flying = 0;
-	lane->rows_flying = 0;
-	for (int i = 0; i < SESSION_REQUESTS_MAX; i++) {
-		lane->slots[i].flying = false;
-		runner->orphans += lane->slots[i].work != NULL;
-	}
-	/* Lane 0 holds the gate: with it goes the right to send. */
-	if (lane == &ctx->lanes[0]) {
-		halt_with(runner, error);
-		return;
-	}
-	if (log_wants(&ctx->log, LOG_LANE_LOST)) {
-		log_begin(&line, LOG_LANE_LOST);
-		line_text(&line, "sqlstate", error->sqlstate);
-		line_text(&line, "message", error->message);
-		log_end(&ctx->log, LOG_LANE_LOST, &line);
-	}
-}
-
 /* A renewal came back: whether the claim still stands. */
 static void handle_renewal(struct qret_ctx *ctx, int rc, const struct pg_result *result, struct error *error)
 {
@@ -360,7 +102,7 @@ static void handle_renewal(struct qret_ctx *ctx, int rc, const struct pg_result 
 	ctx->gate.renewing = false;
 	/* One that failed is tried again with the next step; if the lease runs out, the fence says so. */
 	if (!stands && error->code == QRET_ERR_LEADER_LOST)
-		halt_with(&ctx->runner, error);
+		runner_fail(&ctx->runner, error);
 }
 
 /* Sends a renewal between two steps where its time has come. */
@@ -372,7 +114,7 @@ static void renew(struct qret_ctx *ctx, struct lane *lane)
 	    qret_now_us() < leader_renew_due_us(ctx))
 		return;
 	if (envelope_send(&lane->session, NULL, leader_renew_bind(ctx, &parameters), &parameters, &ctx->gate) != QRET_DONE)
-		handle_loss(ctx, lane, &lane->session.lost);
+		failure_lost_lane(ctx, lane, &lane->session.lost);
 }
 
 /* Takes what has arrived on one lane; returns how many answers that was. */
@@ -392,7 +134,7 @@ static int collect(struct qret_ctx *ctx, struct lane *lane)
 			break;
 		answers++;
 		if (owner == NULL) {
-			handle_loss(ctx, lane, &error);
+			failure_lost_lane(ctx, lane, &error);
 			break;
 		}
 		if (owner == &ctx->gate) {
@@ -404,15 +146,13 @@ static int collect(struct qret_ctx *ctx, struct lane *lane)
 		lane->flying--;
 		lane->rows_flying -= slot->rows;
 		if (rc == QRET_DONE)
-			handle_answer(ctx, lane, slot, result);
+			answer_handle(ctx, lane, slot, result);
 		else
-			handle_failure(ctx, lane, slot, &error);
+			failure_handle(ctx, lane, slot, &error);
 		result_free(result);
 	}
 	return answers;
 }
-
-/* ---- Sending --------------------------------------------------------------------------------- */
 
 /* Sets halt where no further batch may begin. */
 static bool may_send(struct qret_ctx *ctx)
@@ -422,99 +162,16 @@ static bool may_send(struct qret_ctx *ctx)
 	int64_t limit = context_number(ctx, OPTION_EVENT_PRUNE_LIMIT);
 
 	if (wake_stopped(&ctx->wake))
-		halt(runner, HALT_STOPPED);
+		runner_halt(runner, HALT_STOPPED);
 	else if (runner->single)
 		return runner->halt == HALT_NONE;
 	else if (budget_ms > 0 && qret_now_us() >= clock_after_ms(ctx->cycle.started_us, budget_ms))
-		halt(runner, HALT_BUDGET);
+		runner_halt(runner, HALT_BUDGET);
 	else if (runner->phase->id == QRET_PHASE_EVENT_PRUNE && limit > 0 && ctx->report.events_deleted >= limit)
-		halt(runner, HALT_BUDGET);
+		runner_halt(runner, HALT_BUDGET);
 	else if (runner->phase->units == 0 && pager_stale(&ctx->pager))
-		halt(runner, HALT_STALE);
+		runner_halt(runner, HALT_STALE);
 	return runner->halt == HALT_NONE;
-}
-
-static struct slot *free_slot(struct lane *lane)
-{
-	for (int i = 0; i < SESSION_REQUESTS_MAX; i++) {
-		if (lane->slots[i].work == NULL)
-			return &lane->slots[i];
-	}
-	return NULL;
-}
-
-static struct slot *waiting_slot(struct lane *lane)
-{
-	for (int i = 0; i < SESSION_REQUESTS_MAX; i++) {
-		if (lane->slots[i].work != NULL && !lane->slots[i].flying)
-			return &lane->slots[i];
-	}
-	return NULL;
-}
-
-/* An item that a lost lane left behind. */
-static struct work *take_orphan(struct qret_ctx *ctx)
-{
-	for (int i = 0; i < LANES_MAX && ctx->runner.orphans > 0; i++) {
-		struct slot *slot = ctx->lanes[i].given_up ? waiting_slot(&ctx->lanes[i]) : NULL;
-		struct work *work = slot == NULL ? NULL : slot->work;
-
-		if (work == NULL)
-			continue;
-		slot->work = NULL;
-		ctx->runner.orphans--;
-		return work;
-	}
-	return NULL;
-}
-
-static void skip_backed_off(struct qret_ctx *ctx, struct work *work)
-{
-	char id[UUID_TEXT_BYTES];
-
-	work->settled = work->failed = true;
-	ctx->cycle.partial = true;
-	ctx->report.items_failed++;
-	left_add(&ctx->cycle.left, work->item.partition_id);
-	uuid_text(work->item.partition_id, id);
-	if (ctx->cycle.first_failure.code == QRET_DONE)
-		error_set(&ctx->cycle.first_failure, QRET_ERR_SQL, true, "its steps failed in the cycles before: see the log",
-		          "partition %s is backed off", id);
-}
-
-/* The next item that nobody has had and that has something to do in this phase. */
-static struct work *take_next(struct qret_ctx *ctx)
-{
-	struct runner *runner = &ctx->runner;
-
-	while (runner->next < runner->count) {
-		struct work *work = &runner->works[runner->next++];
-
-		if (runner->phase->units > 0 || runner->single)
-			return work;
-		if (work->settled || !runner->phase->applies(ctx, work))
-			continue;
-		if (!backoff_active(&runner->backoff, work->item.partition_id, qret_now_us()))
-			return work;
-		skip_backed_off(ctx, work);
-	}
-	return NULL;
-}
-
-/* The slot to send next on this lane: unfinished items first, then new ones. */
-static struct slot *next_slot(struct qret_ctx *ctx, struct lane *lane)
-{
-	struct slot *slot = waiting_slot(lane);
-
-	if (slot != NULL)
-		return slot;
-	slot = free_slot(lane);
-	if (slot == NULL)
-		return NULL;
-	slot->work = take_orphan(ctx);
-	if (slot->work == NULL)
-		slot->work = take_next(ctx);
-	return slot->work == NULL ? NULL : slot;
 }
 
 static int send_step(struct qret_ctx *ctx, struct lane *lane, struct slot *slot)
@@ -530,7 +187,7 @@ static int send_step(struct qret_ctx *ctx, struct lane *lane, struct slot *slot)
 	leader_envelope(ctx, &envelope);
 	rc = envelope_send(&lane->session, &envelope, text, &parameters, slot);
 	if (rc != QRET_DONE) {
-		handle_loss(ctx, lane, &lane->session.lost);
+		failure_lost_lane(ctx, lane, &lane->session.lost);
 		return rc;
 	}
 	ctx->report.steps++;
@@ -550,7 +207,7 @@ static void fill(struct qret_ctx *ctx, struct lane *lane)
 
 		if (!may_send(ctx) || qret_now_us() < ctx->runner.pace_us)
 			return;
-		slot = next_slot(ctx, lane);
+		slot = slot_next(ctx, lane);
 		if (slot == NULL || send_step(ctx, lane, slot) != QRET_DONE)
 			return;
 	}
@@ -571,7 +228,7 @@ static void open_lane(struct qret_ctx *ctx, struct lane *lane)
 	}
 	rc = session_process(&lane->session, &error);
 	if (rc < 0)
-		handle_loss(ctx, lane, &error);
+		failure_lost_lane(ctx, lane, &error);
 }
 
 int64_t runner_deadline_us(const struct qret_ctx *ctx)
@@ -585,7 +242,7 @@ int64_t runner_deadline_us(const struct qret_ctx *ctx)
 static bool has_work(struct qret_ctx *ctx, int lane_count)
 {
 	for (int i = 0; i < lane_count; i++) {
-		if (waiting_slot(&ctx->lanes[i]) != NULL)
+		if (slot_waiting(&ctx->lanes[i]) != NULL)
 			return true;
 	}
 	return ctx->runner.next < ctx->runner.count;

@@ -66,6 +66,10 @@ void runner_reset(struct qret_ctx *ctx);
 /* Starts on the items of one phase. */
 void runner_begin(struct qret_ctx *ctx, const struct phase *phase, struct work *works, uint32_t count, bool single);
 
+/* Nothing more is sent; the first reason counts, but an error outweighs the others. */
+void runner_halt(struct runner *runner, enum halt why);
+void runner_fail(struct runner *runner, const struct error *error);
+
 /* Takes a halt back, to go on with the same items. */
 void runner_continue(struct runner *runner);
 

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/* What one step's answer means: counted, learned from, and whether its item is done. */
+#include "answer.h"
+
+#include <string.h>
+
+#include "batch.h"
+#include "clock.h"
+#include "context.h"
+#include "slots.h"
+
+static void pace(struct qret_ctx *ctx, int64_t rows)
+{
+	int64_t rate = context_number(ctx, OPTION_MAX_ROWS_PER_SECOND);
+	int64_t now_us = qret_now_us();
+
+	if (rate == 0)
+		return;
+	if (ctx->runner.pace_us < now_us)
+		ctx->runner.pace_us = now_us;
+	ctx->runner.pace_us += rows * US_PER_SECOND / rate;
+}
+
+/* Whether a step that deleted nothing still went on: its cursor moved. */
+static bool moved(const struct phase_state *state, const struct outcome *outcome)
+{
+	if (!outcome->has_cursor)
+		return false;
+	return !state->has_cursor || strcmp(state->cursor, outcome->cursor) != 0 ||
+	       memcmp(state->cursor_uuid, outcome->cursor_uuid, sizeof(state->cursor_uuid)) != 0;
+}
+
+static void count(struct qret_ctx *ctx, const struct work *work, const struct outcome *outcome)
+{
+	struct runner *runner = &ctx->runner;
+
+	runner->phase->count(&ctx->report, work, outcome);
+	if (runner->phase->units == 0 && outcome->deleted > 0)
+		ctx->report.queues += idset_add(&runner->queues, work->item.queue_id);
+	metrics_step(&ctx->metrics, runner->phase->id, outcome->elapsed_us);
+	pace(ctx, outcome->deleted);
+	runner->sqlstate_count = 0;
+}
+
+/* One step by hand is over when it did something, or when its last unit has nothing. */
+static void finish_single(struct qret_ctx *ctx, struct slot *slot, struct outcome *outcome)
+{
+	struct runner *runner = &ctx->runner;
+	bool last = slot->work + 1 == runner->works + runner->count;
+
+	if (outcome->refused) {
+		struct error error;
+
+		error_set(&error, QRET_ERR_ARGUMENT, false, "cutoffs come from the server's clock: build the work list again",
+		          "a cutoff is later than the server's now()");
+		runner_fail(runner, &error);
+		return;
+	}
+	if (outcome->deleted == 0 && outcome->done && outcome->skipped == 0 && !last)
+		return;
+	ctx->phases[runner->phase->id - 1].unit = outcome->done ? (last ? 0 : slot->work->unit + 1) : slot->work->unit;
+	ctx->cycle.partial = outcome->deleted == 0 && outcome->skipped > 0;
+	outcome->done = outcome->done && last && outcome->skipped == 0;
+	runner->outcome = *outcome;
+	runner->has_outcome = true;
+	runner_halt(runner, HALT_STOPPED);
+}
+
+/* Whether nothing more is to be done for the item. */
+static bool is_settled(struct qret_ctx *ctx, const struct outcome *outcome, bool cursor_moved)
+{
+	const struct phase *phase = ctx->runner.phase;
+
+	if (outcome->done || outcome->refused)
+		return true;
+	if (ctx->phases[phase->id - 1].one_step)
+		return true;
+	/* A contract that deletes nothing and is not done must not spin. */
+	return outcome->deleted == 0 && !(phase->cursored && cursor_moved);
+}
+
+void answer_handle(struct qret_ctx *ctx, struct lane *lane, struct slot *slot, const struct pg_result *result)
+{
+	struct runner *runner = &ctx->runner;
+	const struct phase *phase = runner->phase;
+	struct phase_state *state = &ctx->phases[phase->id - 1];
+	struct outcome outcome;
+	bool cursor_moved;
+
+	memset(&outcome, 0, sizeof(outcome));
+	outcome.watermark = -1;
+	phase->read(result, slot->rows, &outcome);
+	cursor_moved = moved(state, &outcome);
+	if (!outcome.refused)
+		count(ctx, slot->work, &outcome);
+	if (phase->sized)
+		batch_learn(ctx, lane, slot->rows, &outcome);
+	if (phase->cursored)
+		phase_keep_cursor(ctx, phase, &outcome);
+	slot->work->deleted |= outcome.deleted > 0;
+	slot->work->retries = slot->work->losses = 0;
+	slot->work->lock_first = false;
+	slot->work->rows = phase->sized ? 0 : slot->work->rows;
+	if (runner->single)
+		finish_single(ctx, slot, &outcome);
+	if (!is_settled(ctx, &outcome, cursor_moved))
+		return;
+	if (phase->units == 0)
+		backoff_clear(&runner->backoff, slot->work->item.partition_id);
+	if (phase->cursored)
+		phase_reset_cursor(ctx, phase);
+	if (state->one_step)
+		runner->next = runner->count;
+	slot_settle(slot);
+}

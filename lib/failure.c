@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What becomes of an item whose step failed: tried again, made smaller, given up, or a reason to
+ * end the cycle; and of the items of a lane whose connection is gone.
+ */
+#include "failure.h"
+
+#include <string.h>
+
+#include "context.h"
+#include "slots.h"
+#include "sqlstate.h"
+
+#define RETRIES_MOST 3
+#define LOSSES_BEFORE_HALVING 2
+#define LOSSES_BEFORE_LOCK_FIRST 3
+#define LOCK_FIRST_ROWS 50
+#define SAME_SQLSTATE_MOST 20
+
+static void log_failure(struct qret_ctx *ctx, const struct work *work, const struct error *error)
+{
+	const struct phase *phase = ctx->runner.phase;
+	enum log_event event = (enum log_event)phase->failure_event;
+	struct line line;
+
+	if (!log_wants(&ctx->log, event))
+		return;
+	log_begin(&line, event);
+	line_text(&line, "phase", phase->name);
+	if (phase->units == 0)
+		line_uuid(&line, "partition", work->item.partition_id);
+	else if (phase->units > 1)
+		line_text(&line, "unit", phase_unit(phase, work->unit));
+	line_text(&line, "sqlstate", error->sqlstate);
+	line_text(&line, "message", error->message);
+	if (error->hint[0] != '\0')
+		line_text(&line, "hint", error->hint);
+	log_end(&ctx->log, event, &line);
+}
+
+/* Gives the item up for this cycle. */
+static void give_up(struct qret_ctx *ctx, struct slot *slot, const struct error *error, bool locked)
+{
+	struct runner *runner = &ctx->runner;
+	struct work *work = slot->work;
+
+	log_failure(ctx, work, error);
+	slot_settle(slot);
+	work->failed = true;
+	if (runner->phase->failure == FAILURE_LOGGED)
+		return;
+	ctx->cycle.partial = true;
+	ctx->report.items_failed++;
+	ctx->report.items_locked += locked;
+	if (ctx->cycle.first_failure.code == QRET_DONE)
+		ctx->cycle.first_failure = *error;
+	if (runner->phase->units > 0)
+		return;
+	left_add(&ctx->cycle.left, work->item.partition_id);
+	backoff_strike(&runner->backoff, work->item.partition_id, qret_now_us(), context_number(ctx, OPTION_INTERVAL_MS));
+}
+
+/* A run of failures with one SQLSTATE is not the items' fault. */
+static bool too_many_alike(struct runner *runner, const struct error *error)
+{
+	if (strcmp(runner->sqlstate, error->sqlstate) != 0)
+		runner->sqlstate_count = 0;
+	memcpy(runner->sqlstate, error->sqlstate, sizeof(runner->sqlstate));
+	return ++runner->sqlstate_count >= SAME_SQLSTATE_MOST;
+}
+
+/* A second step that lost its late lock wasted a batch: again, then smaller, then once lock-first. */
+static bool lost_late_lock(struct work *work, int32_t rows)
+{
+	work->losses++;
+	if (work->losses > LOSSES_BEFORE_LOCK_FIRST)
+		return false;
+	if (work->losses == LOSSES_BEFORE_HALVING)
+		work->rows = rows > 1 ? rows / 2 : 1;
+	if (work->losses == LOSSES_BEFORE_LOCK_FIRST) {
+		work->lock_first = true;
+		work->rows = rows < LOCK_FIRST_ROWS ? rows : LOCK_FIRST_ROWS;
+	}
+	return true;
+}
+
+/* Whether the same item is worth another try now. */
+static bool try_again(struct qret_ctx *ctx, struct lane *lane, struct slot *slot, const struct error *error)
+{
+	struct work *work = slot->work;
+
+	switch (sqlstate_rule(error->sqlstate)->action) {
+	case SQLSTATE_RETRY:
+		return work->retries++ < RETRIES_MOST;
+	case SQLSTATE_SHRINK:
+		if (slot->rows <= 1)
+			return false;
+		work->rows = slot->rows / 2;
+		if (ctx->runner.phase->sized && work->rows < lane->rows)
+			lane->rows = work->rows;
+		return true;
+	case SQLSTATE_LOCKED:
+		return error->sqlstate[0] == 'Q' && lost_late_lock(work, slot->rows);
+	default:
+		return false;
+	}
+}
+
+void failure_handle(struct qret_ctx *ctx, struct lane *lane, struct slot *slot, const struct error *error)
+{
+	struct runner *runner = &ctx->runner;
+	enum sqlstate_action action = sqlstate_rule(error->sqlstate)->action;
+	bool contained = runner->phase->id == QRET_PHASE_METRICS_PURGE || runner->phase->id == QRET_PHASE_EVENT_PRUNE;
+
+	if (runner->single) {
+		if (action == SQLSTATE_LOCKED)
+			ctx->cycle.partial = runner->has_outcome = true;
+		runner_fail(runner, error);
+		return;
+	}
+	if (try_again(ctx, lane, slot, error))
+		return;
+	if ((action == SQLSTATE_CYCLE || action == SQLSTATE_PERMANENT) && !contained) {
+		runner_fail(runner, error);
+		return;
+	}
+	give_up(ctx, slot, error, action == SQLSTATE_LOCKED);
+	/* A failed prune is tried again at the next interval, arms and all. */
+	if (runner->phase->id == QRET_PHASE_EVENT_PRUNE)
+		runner->next = runner->count;
+	if (too_many_alike(runner, error) && !contained)
+		runner_fail(runner, error);
+}
+
+/* The lane's connection is gone: what flew on it is taken over by the others, if there are any. */
+void failure_lost_lane(struct qret_ctx *ctx, struct lane *lane, const struct error *error)
+{
+	struct runner *runner = &ctx->runner;
+	struct line line;
+
+	lane->given_up = true;
+	lane->flying = 0;
+	lane->rows_flying = 0;
+	for (int i = 0; i < SESSION_REQUESTS_MAX; i++) {
+		lane->slots[i].flying = false;
+		runner->orphans += lane->slots[i].work != NULL;
+	}
+	/* Lane 0 holds the gate: with it goes the right to send. */
+	if (lane == &ctx->lanes[0]) {
+		runner_fail(runner, error);
+		return;
+	}
+	if (log_wants(&ctx->log, LOG_LANE_LOST)) {
+		log_begin(&line, LOG_LANE_LOST);
+		line_text(&line, "sqlstate", error->sqlstate);
+		line_text(&line, "message", error->message);
+		log_end(&ctx->log, LOG_LANE_LOST, &line);
+	}
+}
