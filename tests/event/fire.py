@@ -18,14 +18,15 @@ from pg import install
 
 BATCH = "event_prune_batch_v1"
 CHUNK = "event_prune_chunk_v1"
+HOLD = "event_prune_hold_v1"
 LOCK = "event_prune_lock_v1"
 
-# The beginning of each statement of the two functions that delete.
+# The beginning of each statement, and of each call that is one, of the two functions that delete.
 HALTS = {
     BATCH: (
         "    v_events := ",
-        "    SELECT COALESCE(array_agg(l.id)",
-        "    SELECT\n        COALESCE(array_agg(e.id)",
+        "    SELECT h.ids, h.events, h.terminal",
+        "    SELECT count(*) INTO v_there",
         "    SELECT d.deliveries, d.receivers",
         "    DELETE FROM @event_table@",
         "    PERFORM @event@.event_prune_success_v1",
@@ -39,6 +40,7 @@ HALTS = {
         "    PERFORM @event@.event_prune_success_v1",
     ),
     LOCK: (),
+    HOLD: (),
 }
 FUNCTIONS = tuple(HALTS)
 EVENTS = 3

@@ -44,18 +44,22 @@ MUTATIONS = {
         fire.LOCK: change("FOR UPDATE SKIP LOCKED", "FOR NO KEY UPDATE SKIP LOCKED")
     },
     "deliveries_are_not_locked": {
-        fire.BATCH: change(r"\n        FOR UPDATE SKIP LOCKED\n", "\n")
+        fire.HOLD: change(r"\n        FOR UPDATE SKIP LOCKED\n", "\n")
     },
     "no_second_look": {
-        fire.BATCH: change(
-            r"WHERE e\.there = e\.held AND e\.terminal = e\.there\)", "WHERE true)"
-        )
+        fire.BATCH: change(r"IF v_there = .*? THEN", "IF true THEN")
     },
     "second_look_at_the_locked_only": {
-        fire.BATCH: change(r"e\.there = e\.held AND ", "")
+        fire.BATCH: change(r"IF v_there = cardinality\(v_held\) AND true", "IF true")
     },
     "second_look_at_the_number_only": {
-        fire.BATCH: change(r" AND e\.terminal = e\.there", "")
+        fire.BATCH: change(r" AND true = ALL \(v_terminal\) THEN", " THEN")
+    },
+    "second_look_at_each_without_the_number": {
+        fire.BATCH: change(r"e\.there = e\.held AND ", "")
+    },
+    "second_look_at_each_without_the_status": {
+        fire.BATCH: change(r" AND e\.terminal = e\.held", "")
     },
     "chunk_without_second_look": {
         fire.CHUNK: change(r"    IF EXISTS \(.*?END IF;\n", "")

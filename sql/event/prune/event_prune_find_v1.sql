@@ -55,7 +55,10 @@ BEGIN
             v_looked := 1;
             CONTINUE;
         END IF;
-        IF v_due THEN
+        IF v_due AND NOT true = ANY (v_page.kept) THEN
+            ids := ids || v_page.ids;
+            keys := keys || v_page.keys;
+        ELSIF v_due THEN
             SELECT ids || array_agg(e.id ORDER BY e.position), keys || array_agg(e.key ORDER BY e.position)
             INTO ids, keys
             FROM unnest(v_page.ids, v_page.keys, v_page.kept)

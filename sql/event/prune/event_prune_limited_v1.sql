@@ -52,7 +52,7 @@ DECLARE
     v_start record;
     v_found record;
     v_batch record;
-    v_take int;             -- of the events found, how many fit; 0: the first alone does not
+    v_taken int;            -- of the events found, how many fitted; 0: the first alone does not
     v_low timestamptz;      -- the first key that was there when the run began
     v_last_key timestamptz;
     v_last_id bigint;
@@ -84,20 +84,19 @@ BEGIN
     v_done := v_found.ended;
 
     IF cardinality(v_found.ids) > 0 THEN
-        v_take := @event@.event_prune_fit_v1(v_found.ids, v_rows);
-        v_done := v_done AND GREATEST(v_take, 1) = cardinality(v_found.ids);
-        IF v_take < cardinality(v_found.ids) OR v_found.ended OR v_last_key IS NULL THEN
-            v_last_key := v_found.keys[GREATEST(v_take, 1)];
-            v_last_id := v_found.ids[GREATEST(v_take, 1)];
-        END IF;
-    END IF;
-    IF v_take > 0 THEN
         SELECT b.* INTO v_batch
-        FROM @event@.event_prune_batch_v1(p_arm, p_now, v_range.cutoff, v_found.ids[1:v_take]) AS b;
+        FROM @event@.event_prune_batch_v1(p_arm, p_now, v_range.cutoff, v_found.ids, v_rows) AS b;
+        v_taken := v_batch.taken;
         v_events := cardinality(v_batch.gone);
         v_deliveries := v_batch.deliveries;
         v_skipped := v_batch.skipped;
-    ELSIF v_take = 0 THEN
+        v_done := v_done AND GREATEST(v_taken, 1) = cardinality(v_found.ids);
+        IF v_taken < cardinality(v_found.ids) OR v_found.ended OR v_last_key IS NULL THEN
+            v_last_key := v_found.keys[GREATEST(v_taken, 1)];
+            v_last_id := v_found.ids[GREATEST(v_taken, 1)];
+        END IF;
+    END IF;
+    IF v_taken = 0 THEN
         SELECT c.* INTO v_batch
         FROM @event@.event_prune_chunk_v1(p_arm, p_now, v_range.cutoff, v_last_id, v_rows) AS c;
         v_deliveries := v_batch.deliveries;

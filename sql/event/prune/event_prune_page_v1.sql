@@ -14,7 +14,8 @@
 --
 -- The plans leave nothing to choose, whatever the statistics say and however long ago they were made:
 -- each range has one index in its order, no table is scanned, a bitmap (which reads all of a range first)
--- is not made, and a sub-select under LIMIT cannot be turned into a join that reads all deliveries.
+-- is not made, and a sub-select under LIMIT or CASE cannot be turned into a join that reads all
+-- deliveries. While little is unfinished, all of that is read once instead of a look for each event.
 CREATE OR REPLACE FUNCTION @event@.event_prune_page_v1(
     p_arm text,
     p_before timestamptz,
@@ -31,10 +32,12 @@ SET search_path = pg_catalog, pg_temp
 SET enable_seqscan = off
 SET enable_bitmapscan = off
 SET max_parallel_workers_per_gather = 0
+SET work_mem = '8MB'
 SET plan_cache_mode = force_generic_plan
 SET jit = off
 AS $qretention$
 DECLARE
+    v_few constant int := 256;
     v_terminal constant text[] := CASE p_arm
         WHEN 'succeeded' THEN '{succeeded,cancelled}'
         ELSE '{succeeded,cancelled,dead,orphaned}' END;
@@ -42,17 +45,26 @@ DECLARE
     v_after constant timestamp := p_after AT TIME ZONE 'UTC';
 BEGIN
     IF p_arm = 'own_window' THEN
+        WITH few AS MATERIALIZED (
+            SELECT d.event_id, d.status FROM @delivery_table@ AS d
+            WHERE d.status <> 'succeeded'
+            ORDER BY d.event_id
+            LIMIT v_few + 1
+        )
         SELECT
             array_agg(k.id ORDER BY k.key, k.id),
             array_agg(k.key ORDER BY k.key, k.id),
             array_agg(k.kept ORDER BY k.key, k.id)
         INTO ids, keys, kept
         FROM (
-            SELECT e.id, e.key, (
-                SELECT d.status FROM @delivery_table@ AS d
-                WHERE d.event_id = e.id AND d.status <> 'succeeded' AND d.status <> ALL (v_terminal)
-                LIMIT 1
-            ) IS NOT NULL AS kept
+            SELECT e.id, e.key, CASE WHEN (SELECT count(*) FROM few) <= v_few
+                THEN e.id IN (SELECT f.event_id FROM few AS f WHERE f.status <> ALL (v_terminal))
+                ELSE (
+                    SELECT d.status FROM @delivery_table@ AS d
+                    WHERE d.event_id = e.id
+                        AND d.status <> 'succeeded' AND d.status <> ALL (v_terminal)
+                    LIMIT 1
+                ) IS NOT NULL END AS kept
             FROM (
                 SELECT w.id, w.key AT TIME ZONE 'UTC' AS key
                 FROM (
@@ -72,17 +84,26 @@ BEGIN
             ) AS e
         ) AS k;
     ELSIF p_arm = 'default_window' THEN
+        WITH few AS MATERIALIZED (
+            SELECT d.event_id, d.status FROM @delivery_table@ AS d
+            WHERE d.status <> 'succeeded'
+            ORDER BY d.event_id
+            LIMIT v_few + 1
+        )
         SELECT
             array_agg(k.id ORDER BY k.key, k.id),
             array_agg(k.key ORDER BY k.key, k.id),
             array_agg(k.kept ORDER BY k.key, k.id)
         INTO ids, keys, kept
         FROM (
-            SELECT e.id, e.key, (
-                SELECT d.status FROM @delivery_table@ AS d
-                WHERE d.event_id = e.id AND d.status <> 'succeeded' AND d.status <> ALL (v_terminal)
-                LIMIT 1
-            ) IS NOT NULL AS kept
+            SELECT e.id, e.key, CASE WHEN (SELECT count(*) FROM few) <= v_few
+                THEN e.id IN (SELECT f.event_id FROM few AS f WHERE f.status <> ALL (v_terminal))
+                ELSE (
+                    SELECT d.status FROM @delivery_table@ AS d
+                    WHERE d.event_id = e.id
+                        AND d.status <> 'succeeded' AND d.status <> ALL (v_terminal)
+                    LIMIT 1
+                ) IS NOT NULL END AS kept
             FROM (
                 SELECT e.id, e.recorded_at AS key
                 FROM @event_table@ AS e
@@ -93,17 +114,26 @@ BEGIN
             ) AS e
         ) AS k;
     ELSE
+        WITH few AS MATERIALIZED (
+            SELECT d.event_id, d.status FROM @delivery_table@ AS d
+            WHERE d.status <> 'succeeded'
+            ORDER BY d.event_id
+            LIMIT v_few + 1
+        )
         SELECT
             array_agg(k.id ORDER BY k.key, k.id),
             array_agg(k.key ORDER BY k.key, k.id),
             array_agg(k.kept ORDER BY k.key, k.id)
         INTO ids, keys, kept
         FROM (
-            SELECT e.id, e.key, (
-                SELECT d.status FROM @delivery_table@ AS d
-                WHERE d.event_id = e.id AND d.status <> 'succeeded' AND d.status <> ALL (v_terminal)
-                LIMIT 1
-            ) IS NOT NULL AS kept
+            SELECT e.id, e.key, CASE WHEN (SELECT count(*) FROM few) <= v_few
+                THEN e.id IN (SELECT f.event_id FROM few AS f WHERE f.status <> ALL (v_terminal))
+                ELSE (
+                    SELECT d.status FROM @delivery_table@ AS d
+                    WHERE d.event_id = e.id
+                        AND d.status <> 'succeeded' AND d.status <> ALL (v_terminal)
+                    LIMIT 1
+                ) IS NOT NULL END AS kept
             FROM (
                 SELECT e.id, e.recorded_at AS key
                 FROM @event_table@ AS e
