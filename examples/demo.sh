@@ -278,6 +278,9 @@ prepare()
 fill_log()
 {
 	title "A broker fills a log of five queues, with groups of readers"
+	say "A segment is one pushed batch of messages. Groups read a queue at their own" \
+		"pace. A sidecar row beside each segment holds what finds duplicates."
+	echo
 	say "queue      its policy: what may go                  who reads it" \
 		"orders     all that is older than 1 day             billing, fast" \
 		"invoices   what every group read, after 10 minutes  ledger fast, audit slow" \
@@ -311,7 +314,7 @@ first_cycle()
 	say "queue         segments      sidecar      why the rest stayed"
 	script queues
 	echo
-	say "The sidecar holds the hashes that find duplicates; it ages in every queue." \
+	say "The sidecar ages in every queue, once no duplicate can meet it any more." \
 		"Of the empty partitions of sessions:"
 	script partitions
 	echo

@@ -22,6 +22,8 @@ static const struct count {
 	{ offsetof(struct qret_cycle_report, segments_deleted), DELETED, "segment", "segments" },
 	{ offsetof(struct qret_cycle_report, max_wait_evicted), DELETED,
 	  "segment past its max wait", "segments past their max wait" },
+	{ offsetof(struct qret_cycle_report, messages_deleted), DELETED, "message in them",
+	  "messages in them" },
 	{ offsetof(struct qret_cycle_report, txns_purged), DELETED, "sidecar row", "sidecar rows" },
 	{ offsetof(struct qret_cycle_report, partitions_deleted), DELETED, "empty partition",
 	  "empty partitions" },
@@ -83,12 +85,8 @@ static void print_group(const struct qret_cycle_report *report, enum group group
 
 		if (counts[i].group != group || value == 0)
 			continue;
-		printf("  %-8s %11s  %s", title, text_count(number, value),
+		printf("  %-8s %11s  %s\n", title, text_count(number, value),
 		       label(&counts[i], value));
-		if (counts[i].offset == offsetof(struct qret_cycle_report, segments_deleted))
-			printf(", %s messages with the evicted ones",
-			       text_count(number, report->messages_deleted));
-		putchar('\n');
 		title = "";
 	}
 }

@@ -177,7 +177,7 @@ def test_cycle_deletes_and_says_so(db, qretention):
     result = qretention("cycle")
     assert result.code == 0, result
     assert result.lines[0].startswith("cycle done in ")
-    assert any(line.split()[:3] == ["deleted", "20", "segments,"] for line in result.lines), result
+    assert any(line.split() == ["deleted", "20", "segments"] for line in result.lines), result
     assert segments(db) == 0
 
 
