@@ -40,7 +40,13 @@ def messages(data, at=0):
         at = end
 
 
+ENVELOPE = (b"BEGIN ISOLATION", b"COMMIT", b"retention_fence_v1")
+
+
 def kind_of(statement):
+    """None for what only goes around another statement."""
+    if statement.startswith(ENVELOPE[:2]) or ENVELOPE[2] in statement:
+        return None
     for word, kind in WORDS:
         if word.encode() in statement:
             return kind
@@ -52,12 +58,14 @@ def groups(up, down):
     startup_end = struct.unpack_from("!I", up, 0)[0]
     answers = [end for kind, _, end in messages(down) if kind == b"Z"]
     found = [Group("startup", 0, startup_end, 0, answers[0])]
-    start, kind = startup_end, None
+    start, kind, prepared = startup_end, None, {}
     for tag, at, end in messages(up, startup_end):
+        body = up[at + 5 : end]
         if tag == b"P":
-            text = up[at:end]
-            if not any(word in text for word in (b"BEGIN", b"COMMIT", b"retention_fence_v1")):
-                kind = kind_of(text)
+            name, text = body.split(b"\0")[:2]
+            prepared[name] = kind_of(text)
+        elif tag == b"B":
+            kind = prepared[body.split(b"\0")[1]] or kind
         elif tag == b"S":
             answer_start, answer_end = found[-1].down_end, answers[len(found)]
             found.append(Group(kind, start, end, answer_start, answer_end))
