@@ -45,7 +45,7 @@ struct settings {
 int settings_read(int argc, char **argv, struct settings *ret_settings);
 void settings_free(struct settings *settings);
 
-/* ---- queue_spec.c: what `--queue` says --------------------------------------------------------- */
+/* ---- queue_spec.c: what `--queue` says ------------------------------------------------------- */
 
 #define NAME_SIZE  64
 #define GROUP_MOST 4
@@ -74,7 +74,7 @@ struct queue_spec {
 int queue_spec_parse(const char *text, struct queue_spec *ret_spec,
                      char ret_error[ARGUMENT_ERROR_SIZE]);
 
-/* ---- provision.c: schema, queues and partitions, before the serving begins ---------------------- */
+/* ---- provision.c: schema, queues and partitions, before the serving begins ------------------- */
 
 struct partition {
 	char id[40]; /* changes when retention deleted the partition and a push made it anew */
@@ -108,7 +108,7 @@ struct catalogue {
 int catalogue_prepare(const struct settings *settings, struct catalogue *ret_catalogue);
 void catalogue_free(struct catalogue *catalogue);
 
-/* ---- client.c: a non-blocking connection, one statement at a time --------------------------------- */
+/* ---- client.c: a non-blocking connection, one statement at a time ---------------------------- */
 
 enum client_state { CLIENT_CLOSED, CLIENT_CONNECTING, CLIENT_IDLE, CLIENT_SENDING, CLIENT_WAITING };
 
@@ -144,7 +144,7 @@ int client_send(struct client *client, const char *sql, const struct client_valu
 int64_t client_wants(const struct client *client, struct pollfd *ret_slot);
 void client_move(struct client *client, short revents);
 
-/* ---- histogram.c ----------------------------------------------------------------------------------- */
+/* ---- histogram.c ----------------------------------------------------------------------------- */
 
 #define HISTOGRAM_BUCKETS 1024
 
@@ -161,7 +161,7 @@ void histogram_merge(struct histogram *into, const struct histogram *from);
 int64_t histogram_quantile(const struct histogram *histogram, double share);
 void histogram_json(struct json *json, const char *key, const struct histogram *histogram);
 
-/* ---- random numbers, the same for one seed ---------------------------------------------------------- */
+/* ---- random numbers, the same for one seed --------------------------------------------------- */
 
 struct random {
 	uint64_t state;
@@ -180,7 +180,7 @@ static inline uint64_t random_below(struct random *random, uint64_t bound)
 	return bound ? random_next(random) % bound : 0;
 }
 
-/* ---- pusher.c, consumer.c ---------------------------------------------------------------------------- */
+/* ---- pusher.c, consumer.c -------------------------------------------------------------------- */
 
 struct host;
 
@@ -232,7 +232,7 @@ int64_t consumer_tend(struct consumer *consumer, int64_t now_us);
 /* Every subscription is idle: nothing to read for anybody. */
 int consumer_is_drained(const struct consumer *consumer);
 
-/* ---- retention.c: the library inside the loop ---------------------------------------------------------- */
+/* ---- retention.c: the library inside the loop ------------------------------------------------ */
 
 struct retention {
 	struct qret_ctx *ctx; /* NULL: this process runs no retention */
@@ -252,7 +252,7 @@ size_t retention_wants(struct retention *retention, struct pollfd *slots, size_t
 void retention_tend(struct retention *retention);
 void retention_stop(struct retention *retention);
 
-/* ---- host.c: the loop --------------------------------------------------------------------------------------- */
+/* ---- host.c: the loop ------------------------------------------------------------------------ */
 
 struct counts {
 	int64_t pushes, messages, duplicates, late, push_errors, reprovisioned;
@@ -283,7 +283,7 @@ void host_stop(void);
 /* What a statement's error was, once a second at the most, on stderr. */
 void host_complain(struct host *host, const char *doing, const PGresult *result);
 
-/* ---- result.c --------------------------------------------------------------------------------------------- */
+/* ---- result.c -------------------------------------------------------------------------------- */
 
 void result_print(const struct host *host);
 

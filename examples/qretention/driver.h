@@ -57,7 +57,7 @@ extern const struct command command_prune;
 extern const struct command command_record;
 extern const struct command command_quiet_receivers;
 
-/* ---- main.c, help.c ------------------------------------------------------------------------- */
+/* ---- main.c, help.c -------------------------------------------------------------------------- */
 
 extern const struct argument driver_arguments[];
 extern const struct command *const driver_commands[]; /* ends with NULL */
@@ -66,7 +66,7 @@ extern const struct argument no_arguments[];
 void help_program(FILE *stream);
 void help_command(FILE *stream, const struct command *command);
 
-/* ---- outcome.c: names and exit codes -------------------------------------------------------- */
+/* ---- outcome.c: names and exit codes --------------------------------------------------------- */
 
 #define EXIT_TROUBLE 1 /* the driver's own: output cannot be written, no memory */
 #define EXIT_USAGE   2 /* the command line is wrong */
