@@ -38,11 +38,13 @@ static int use_context(struct qret_ctx *ctx)
 		return 2;
 	if (qret_set_option(ctx, "partition_cleanup_days", "0") != QRET_DONE || records != 1)
 		return 3;
-	if (qret_get_option(ctx, "log_schema", value, sizeof(value), &length) != QRET_DONE || length != 5)
+	if (qret_get_option(ctx, "log_schema", value, sizeof(value), &length) != QRET_DONE ||
+	    length != 5)
 		return 4;
 	if (strcmp(value, "queen") != 0)
 		return 5;
-	if (qret_set_option(ctx, "nonsense", "1") != QRET_ERR_OPTION || qret_error_message(ctx)[0] == 0)
+	if (qret_set_option(ctx, "nonsense", "1") != QRET_ERR_OPTION ||
+	    qret_error_message(ctx)[0] == 0)
 		return 6;
 	if (qret_cycle_begin(ctx) != QRET_ERR_STATE || qret_error_hint(ctx)[0] == 0)
 		return 7;
@@ -72,12 +74,14 @@ int main(void)
 	metric.size = sizeof(metric);
 	if (qret_version_number() < QRET_VERSION_NUMBER || strcmp(QRET_VERSION, "0.1.0") < 0)
 		return 20;
-	if (qret_option_get_info(0, &info) != QRET_DONE || qret_metric_get_info(0, &metric) != QRET_DONE)
+	if (qret_option_get_info(0, &info) != QRET_DONE ||
+	    qret_metric_get_info(0, &metric) != QRET_DONE)
 		return 21;
 	if (qret_ctx_new(&ctx) != QRET_DONE)
 		return 22;
 	rc = use_context(ctx);
-	if (qret_worklist_count(NULL) != 0 || qret_worklist_get(NULL, 0, &item) != QRET_ERR_ARGUMENT)
+	if (qret_worklist_count(NULL) != 0 ||
+	    qret_worklist_get(NULL, 0, &item) != QRET_ERR_ARGUMENT)
 		rc = 23;
 	qret_worklist_free(NULL);
 	qret_ctx_free(ctx);

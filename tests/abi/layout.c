@@ -9,12 +9,18 @@
 #define WORD sizeof(void *)
 /* Where a pointer's struct goes on with something that is aligned to 8 bytes on every machine but one:
  * on 32-bit x86 a struct aligns int64_t and double to 4. */
-#define ALIGN_8 (sizeof(struct { char byte; int64_t number; }) - sizeof(int64_t))
-#define UP(offset, alignment) (((offset) + (alignment) - 1) / (alignment) * (alignment))
+#define ALIGN_8                  \
+	(sizeof(struct {         \
+		 char byte;      \
+		 int64_t number; \
+	 }) -                    \
+	 sizeof(int64_t))
+#define UP(offset, alignment) (((offset) + (alignment)-1) / (alignment) * (alignment))
 
-#define AT(type, field, offset, bytes)                                                     \
+#define AT(type, field, offset, bytes)                                                       \
 	_Static_assert(offsetof(struct type, field) == (offset), #type "." #field " moved"); \
-	_Static_assert(sizeof(((struct type *)0)->field) == (bytes), #type "." #field " has another size")
+	_Static_assert(sizeof(((struct type *)0)->field) == (bytes),                         \
+	               #type "." #field " has another size")
 #define SIZE(type, bytes) _Static_assert(sizeof(struct type) == (bytes), #type " has another size")
 
 SIZE(qret_work_item, 72);

@@ -65,7 +65,8 @@ int main(int argc, char **argv)
 	struct fenced_report fenced;
 	int rc;
 
-	if (argc < 2 || qret_version_number() < QRET_VERSION_NUMBER || qret_ctx_new(&ctx) != QRET_DONE)
+	if (argc < 2 || qret_version_number() < QRET_VERSION_NUMBER ||
+	    qret_ctx_new(&ctx) != QRET_DONE)
 		return 10;
 	rc = qret_connect(ctx, argv[1]);
 	if (rc == QRET_DONE)
@@ -81,8 +82,9 @@ int main(int argc, char **argv)
 		qret_ctx_free(ctx);
 		return 11;
 	}
-	printf("compiled=%s running=%s stepped=%lld swept=%lld fence=%d size=%u\n", QRET_VERSION, qret_version(),
-	       (long long)result.rows_deleted, (long long)fenced.report.segments_deleted,
+	printf("compiled=%s running=%s stepped=%lld swept=%lld fence=%d size=%u\n", QRET_VERSION,
+	       qret_version(), (long long)result.rows_deleted,
+	       (long long)fenced.report.segments_deleted,
 	       fence_stands(fenced.fence, sizeof(fenced.fence)), (unsigned)fenced.report.size);
 	qret_ctx_free(ctx);
 	return 0;

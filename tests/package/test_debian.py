@@ -1,0 +1,86 @@
+"""The Debian packages: built from this tree with dpkg-buildpackage, and without errors of lintian's."""
+
+import os
+import re
+import subprocess
+
+import pytest
+
+from abi import toolchain
+from package import support
+
+DEBIAN = os.path.join(toolchain.ROOT, "packaging", "debian")
+PACKAGES = ["libqretention-dev", "libqretention0", "qretention"]
+
+
+def read(name):
+    with open(os.path.join(DEBIAN, name), encoding="utf-8") as file:
+        return file.read()
+
+
+def test_debian_version_is_the_project_s():
+    assert re.match(r"libqretention \(([\d.]+)-\d+\)", read("changelog"))[1] == toolchain.version()
+
+
+def test_debian_symbols_are_those_of_the_symbol_file():
+    listed = re.findall(r"\(symver\)(\S+) [\d.]+", read("libqretention0.symbols"))
+    assert listed == [node for node, _ in toolchain.symbol_nodes()]
+
+
+def test_debian_license_is_the_project_s():
+    with open(os.path.join(toolchain.ROOT, "LICENSE"), encoding="utf-8") as file:
+        words = re.sub(r"\s+", " ", file.read())
+    for sentence in ("Permission is hereby granted, free of charge", "The libqretention authors"):
+        assert sentence in words and sentence in re.sub(r"\s+", " ", read("copyright"))
+
+
+@pytest.fixture(scope="module")
+def packages(tmp_path_factory):
+    """{package: file}, built here."""
+    if not support.has_tool("dpkg-buildpackage", "dh", "fakeroot"):
+        pytest.skip("needs dpkg-dev, debhelper and fakeroot")
+    folder = tmp_path_factory.mktemp("debian")
+    script = os.path.join(toolchain.ROOT, "packaging", "build-deb.sh")
+    options = dict(DEB_BUILD_OPTIONS="noddebs noopt parallel=2")
+    toolchain.run(["sh", script, folder], env=toolchain.environment(**options))
+    found = {name.split("_")[0]: os.path.join(folder, name)
+             for name in os.listdir(folder) if name.endswith(".deb")}
+    changes = [name for name in os.listdir(folder) if name.endswith(".changes")]
+    return dict(found, changes=os.path.join(folder, changes[0]))
+
+
+def contents(package):
+    listed = toolchain.run(["dpkg-deb", "--contents", package]).splitlines()
+    return {line.split()[5].lstrip(".") for line in listed if not line.split()[5].endswith("/")}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_debian_builds_and_lintian_finds_no_error(packages):
+    assert sorted(set(packages) - {"changes"}) == PACKAGES
+    if not support.has_tool("lintian"):
+        pytest.skip("lintian is not installed")
+    done = subprocess.run(
+        ["lintian", "--allow-root", "--fail-on", "error", packages["changes"]],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=toolchain.environment(),
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_debian_packages_hold_what_their_names_say(packages):
+    library = contents(packages["libqretention0"])
+    assert any(name.endswith(f"/libqretention.so.{toolchain.version()}") for name in library)
+    assert not any(name.endswith((".h", ".a", ".so")) for name in library)
+    development = contents(packages["libqretention-dev"])
+    assert {"/usr/include/qretention.h", "/usr/share/man/man3/qret_step.3.gz"} <= development
+    assert any(name.endswith("/libqretention.pc") for name in development)
+    program = contents(packages["qretention"])
+    assert {"/usr/bin/qretention", "/usr/share/man/man1/qretention.1.gz"} <= program
+    depends = toolchain.run(["dpkg-deb", "--field", packages["qretention"], "Depends"])
+    assert "libqretention0 (>= 0.1.0)" in depends
