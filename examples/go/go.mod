@@ -1,0 +1,3 @@
+module qretention-host
+
+go 1.19

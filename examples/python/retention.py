@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""A host of libqretention in Python: ctypes from the standard library, nothing to compile.
+
+    retention.py CONNINFO [CYCLES [STOP_AFTER_MS [NAME=VALUE ...]]]
+
+Sweeps until SIGINT or SIGTERM, for CYCLES cycles (0: no limit), or until another thread stops it after
+STOP_AFTER_MS milliseconds (0: never). NAME=VALUE sets an option of the library.
+"""
+
+import ctypes
+import signal
+import sys
+import threading
+from ctypes import POINTER, c_char_p, c_double, c_int, c_int32, c_int64, c_uint32, c_void_p
+
+DONE, MORE, WAIT, STOPPED = 0, 1, 2, 4
+LOG_INFO = 3
+
+
+class Report(ctypes.Structure):
+    """The first 144 bytes of struct qret_cycle_report: all that this host wants to know."""
+
+    _fields_ = [("size", c_uint32), ("outcome", c_int32)] + [
+        (name, c_int64)
+        for name in (
+            "clock_us queues partitions steps segments_deleted messages_deleted txns_purged"
+            " max_wait_evicted partitions_deleted metrics_purged events_deleted deliveries_deleted"
+            " items_failed items_locked items_pinned round_trips elapsed_us"
+        ).split()
+    ]
+
+
+class LogRecord(ctypes.Structure):
+    _fields_ = [
+        ("size", c_uint32),
+        ("level", c_int32),
+        ("event", c_char_p),
+        ("text", c_char_p),
+        ("suppressed", c_int64),
+    ]
+
+
+class Metric(ctypes.Structure):
+    _fields_ = [
+        ("size", c_uint32),
+        ("kind", c_int32),
+        ("name", c_char_p),
+        ("unit", c_char_p),
+        ("help", c_char_p),
+        ("phase", c_char_p),
+        ("value", c_double),
+    ]
+
+
+LOG_FN = ctypes.CFUNCTYPE(None, c_void_p, POINTER(LogRecord))
+METRIC_FN = ctypes.CFUNCTYPE(None, c_void_p, POINTER(Metric))
+
+lib = ctypes.CDLL("libqretention.so.0")
+for name, result, *arguments in (
+    ("qret_ctx_new", c_int, POINTER(c_void_p)),
+    ("qret_ctx_free", None, c_void_p),
+    ("qret_load_env", c_int, c_void_p),
+    ("qret_set_option", c_int, c_void_p, c_char_p, c_char_p),
+    ("qret_set_log", c_int, c_void_p, c_int32, LOG_FN, c_void_p, c_void_p),
+    ("qret_set_metrics", c_int, c_void_p, METRIC_FN, c_void_p, c_void_p),
+    ("qret_connect", c_int, c_void_p, c_char_p),
+    ("qret_cycle_begin", c_int, c_void_p),
+    ("qret_cycle_process", c_int, c_void_p),
+    ("qret_cycle_get_report", c_int, c_void_p, POINTER(Report)),
+    ("qret_wait", c_int, c_void_p),
+    ("qret_next_cycle_us", c_int64, c_void_p),
+    ("qret_now_us", c_int64),
+    ("qret_stop", None, c_void_p),
+    ("qret_error_message", c_char_p, c_void_p),
+    ("qret_error_is_retryable", c_int32, c_void_p),
+):
+    function = getattr(lib, name)
+    function.restype, function.argtypes = result, arguments
+
+
+class Host:
+    """One context. ctypes lets go of Python's lock in each call, so other threads run meanwhile."""
+
+    def __init__(self, conninfo, options):
+        self.ctx = c_void_p()
+        self.stopping = False
+        self.logs = self.metrics = 0
+        if lib.qret_ctx_new(ctypes.byref(self.ctx)) != DONE:
+            raise MemoryError
+        # Callbacks live as long as somebody holds them, and the library is nobody to Python.
+        self.log_fn, self.metric_fn = LOG_FN(self.on_log), METRIC_FN(self.on_metric)
+        self.check(lib.qret_set_log(self.ctx, LOG_INFO, self.log_fn, None, None))
+        self.check(lib.qret_set_metrics(self.ctx, self.metric_fn, None, None))
+        self.check(lib.qret_load_env(self.ctx))
+        for option in options:
+            name, _, value = option.partition("=")
+            self.check(lib.qret_set_option(self.ctx, name.encode(), value.encode()))
+        self.check(lib.qret_connect(self.ctx, conninfo.encode()))
+
+    def check(self, code):
+        if code != DONE:
+            raise RuntimeError(lib.qret_error_message(self.ctx).decode())
+
+    def on_log(self, _user_data, record):
+        self.logs += 1
+        print(record.contents.text.decode(), file=sys.stderr)
+
+    def on_metric(self, _user_data, _metric):
+        self.metrics += 1
+
+    def stop(self, *_signal):
+        """From a signal handler or from any thread."""
+        self.stopping = True
+        lib.qret_stop(self.ctx)
+
+    def cycle(self):
+        """One cycle, in calls short enough that Python's signal handlers get their turn between them."""
+        code = lib.qret_cycle_begin(self.ctx)
+        while code in (DONE, MORE, WAIT):
+            code = lib.qret_cycle_process(self.ctx)
+            if code == WAIT:
+                lib.qret_wait(self.ctx)
+            elif code == DONE:
+                break
+        return code
+
+    def report(self):
+        report = Report(size=ctypes.sizeof(Report))
+        self.check(lib.qret_cycle_get_report(self.ctx, ctypes.byref(report)))
+        return report
+
+    def sleep(self):
+        while not self.stopping and lib.qret_next_cycle_us(self.ctx) > lib.qret_now_us():
+            lib.qret_wait(self.ctx)
+
+    def close(self):
+        lib.qret_ctx_free(self.ctx)
+
+
+def sweep(host, most):
+    """Cycles until a stop, or until an error that only a person can mend."""
+    cycles = 0
+    while not host.stopping and (most == 0 or cycles < most):
+        code = host.cycle()
+        if code < 0:
+            print("error:", lib.qret_error_message(host.ctx).decode(), file=sys.stderr)
+            if not lib.qret_error_is_retryable(host.ctx):
+                return code
+        if code != STOPPED:
+            cycles += 1
+        report = host.report()
+        print(
+            f"cycle outcome={report.outcome} segments={report.segments_deleted}"
+            f" messages={report.messages_deleted} size={report.size}",
+            flush=True,
+        )
+        if most == 0 or cycles < most:
+            host.sleep()
+    print(f"end cycles={cycles} logs={host.logs} metrics={host.metrics} stopped={int(host.stopping)}")
+    return DONE
+
+
+def main(arguments):
+    conninfo = arguments[0] if arguments else ""
+    most = int(arguments[1]) if len(arguments) > 1 else 0
+    stop_after_ms = int(arguments[2]) if len(arguments) > 2 else 0
+    host = Host(conninfo, arguments[3:])
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, host.stop)
+    timer = threading.Timer(stop_after_ms / 1000, host.stop)
+    if stop_after_ms:
+        timer.start()
+    code = sweep(host, most)
+    timer.cancel()
+    if stop_after_ms:
+        timer.join()  # nobody may be inside qret_stop when the context is freed
+    host.close()
+    return 0 if code == DONE else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,85 @@
+"""A whole host in each language: it sweeps, hears the callbacks, and is stopped in three ways."""
+
+import os
+import signal
+import time
+
+import pytest
+
+from abi import toolchain
+from ffi import hosts
+from hosts.programs import fill, wait_for
+
+pytestmark = pytest.mark.timeout(400)  # the first of a language compiles, and fetches what it needs
+
+
+@pytest.fixture(params=hosts.LANGUAGES)
+def host(request, prefix):
+    return hosts.Host(request.param, prefix)
+
+
+def test_host_sweeps_and_hears_the_callbacks(db, host):
+    fill(db, segments=20)
+    ended = host(db.dsn, 2, 0, "interval_ms=50")
+    assert ended.code == 0, ended
+    assert [cycle["segments"] for cycle in ended.cycles] == [20, 0]
+    assert all(cycle["size"] == 144 and cycle["outcome"] == 0 for cycle in ended.cycles)
+    assert ended.cycles[0]["messages"] == 200
+    assert ended.end["cycles"] == 2 and ended.end["stopped"] == 0
+    assert ended.end["logs"] == 1 and "event=swept" in ended.err, ended
+    assert ended.end["metrics"] > 40, "each cycle brings every counter and gauge"
+    assert db.one("SELECT count(*) FROM queen.log_segments") == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_host_ends_on_a_signal_while_it_sleeps(db, host, number):
+    process = host.start(db.dsn, 0, 0, "interval_ms=600000")
+    assert process.stdout.readline().startswith("cycle outcome=0"), host.finish(process)
+    time.sleep(0.2)  # now it sleeps for ten minutes
+    process.send_signal(number)
+    ended = host.finish(process, 20)
+    assert ended.code == 0, ended
+    assert ended.end["stopped"] == 1
+
+
+def drained_slowly(db):
+    """A backlog that takes a minute: 3000 segments at 50 a second."""
+    fill(db, segments=3000)
+    return "max_rows_per_second=50", "batch_size=10", "interval_ms=50"
+
+
+def test_host_ends_on_a_signal_in_mid_cycle(db, host):
+    process = host.start(db.dsn, 0, 0, *drained_slowly(db))
+    wait_for(lambda: db.one("SELECT count(*) FROM queen.log_segments") < 3000, 30)
+    process.send_signal(signal.SIGTERM)
+    ended = host.finish(process, 20)
+    assert ended.code == 0, ended
+    assert ended.cycles[-1]["outcome"] == 4 and ended.end["stopped"] == 1
+    left = db.one("SELECT count(*) FROM queen.log_segments")
+    assert left == 3000 - ended.cycles[-1]["segments"] > 0
+
+
+def test_host_is_stopped_by_another_thread(db, host):
+    ended = host(db.dsn, 0, 1500, *drained_slowly(db))
+    assert ended.code == 0, ended
+    assert ended.cycles[-1]["outcome"] == 4 and ended.end == dict(ended.end, cycles=0, stopped=1)
+    left = db.one("SELECT count(*) FROM queen.log_segments")
+    assert left == 3000 - ended.cycles[-1]["segments"] > 0
+
+
+def test_host_reads_options_from_the_environment(db, host):
+    ended = host(db.dsn, 1, RETENTION_BATCH_SIZE="lots")
+    assert ended.code != 0
+    assert "RETENTION_BATCH_SIZE" in ended.err, ended
+
+
+def test_host_gives_up_where_nothing_is_installed(empty_db, host):
+    ended = host(empty_db.dsn, 1)
+    assert ended.code == 1, ended
+    assert "log_partitions" in ended.err and ended.end is None
+
+
+@pytest.mark.parametrize("language", hosts.LANGUAGES)
+def test_host_is_described_in_the_readme(language):
+    with open(os.path.join(toolchain.ROOT, "README.md"), encoding="utf-8") as file:
+        assert f"examples/{language}/" in file.read()
