@@ -1,4 +1,4 @@
-"""Fixtures of the event suite: an outbox of our own, one such as Django makes, and both by turns."""
+"""Fixtures of the event suite: an outbox of our own, one such as Django makes, and both."""
 
 import pytest
 

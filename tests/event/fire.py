@@ -1,9 +1,9 @@
 """Random interleavings of a prune with what an application does to the same events.
 
-One thread drives everything, so a seed is a schedule: the prune's functions are installed with a halt
-before each of their statements, and between two halts the writers' transactions begin, work, wait,
-commit or roll back. Nothing here knows how the prune protects itself; the check knows only what the
-writers committed.
+One thread drives everything, so a seed is a schedule: the prune's functions are installed with a
+halt before each of their statements, and between two halts the writers' transactions begin, work,
+wait, commit or roll back. Nothing here knows how the prune protects itself; the check knows only what
+the writers committed.
 """
 
 import random
@@ -74,7 +74,9 @@ REQUEUE = LEDGER % (
     "UPDATE {delivery} SET status = 'failed', attempts = 0"
     " WHERE event_id = %s AND status = 'dead'"
 )
-NEW = LEDGER % "INSERT INTO {delivery} (event_id, receiver_key, status) VALUES (%s, 'new', 'pending')"
+NEW = LEDGER % (
+    "INSERT INTO {delivery} (event_id, receiver_key, status) VALUES (%s, 'new', 'pending')"
+)
 CLAIM = LEDGER % (
     "UPDATE {delivery} SET status = 'claimed' WHERE id IN (SELECT id FROM {delivery}"
     " WHERE event_id = %s AND status IN ('pending', 'failed') ORDER BY id"
@@ -219,7 +221,9 @@ class Fire:
 
     def waits(self, pid):
         """What kind of lock a backend waits for; None: for none."""
-        return self.outbox.db.one("SELECT locktype FROM pg_locks WHERE pid = %s AND NOT granted", pid)
+        return self.outbox.db.one(
+            "SELECT locktype FROM pg_locks WHERE pid = %s AND NOT granted", pid
+        )
 
     def populate(self, rng, arm):
         """A few events that are due unless something is owed on them."""

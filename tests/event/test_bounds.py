@@ -60,7 +60,9 @@ def test_E2_a_replay_between_two_chunks_keeps_what_is_left(outbox):
     outbox.fan_out(event, 100)
     answer = outbox.step("default_window", rows=30)
     assert answer["deliveries"] == 30
-    outbox.sql("UPDATE {delivery} SET status = 'pending' WHERE id = (SELECT max(id) FROM {delivery})")
+    outbox.sql(
+        "UPDATE {delivery} SET status = 'pending' WHERE id = (SELECT max(id) FROM {delivery})"
+    )
     answers = outbox.drain("default_window", rows=30, after=answer["last"])
     assert sum(a["deliveries"] for a in answers) == 0
     assert outbox.events() == {event}

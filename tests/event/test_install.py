@@ -1,4 +1,4 @@
-"""Installing the event part: on its own tables and on others, again and again, for a role of little."""
+"""Installing the event part: on its own tables and on others, again, for a role of little."""
 
 import psycopg2
 import pytest
@@ -14,7 +14,8 @@ SELECT relation::text, def FROM (
     UNION ALL SELECT conrelid::regclass, pg_get_constraintdef(oid) FROM pg_constraint
     UNION ALL SELECT attrelid::regclass, attname || format_type(atttypid, atttypmod) || attnotnull
         FROM pg_attribute WHERE attnum > 0
-    UNION ALL SELECT tgrelid::regclass, pg_get_triggerdef(oid) FROM pg_trigger WHERE NOT tgisinternal
+    UNION ALL SELECT tgrelid::regclass, pg_get_triggerdef(oid) FROM pg_trigger
+        WHERE NOT tgisinternal
 ) AS everything
 WHERE relation::text LIKE 'django_domain_events%' ORDER BY 1, 2
 """
@@ -33,11 +34,11 @@ def indexes(database, table):
 
 def test_install_again_changes_nothing(event_db):
     before = event_db.sql("SELECT max(xmin::text), count(*) FROM pg_proc")
-    register = event_db.sql("SELECT xmin::text, signature FROM outbox.retention_register ORDER BY 2")
+    written = "SELECT xmin::text, signature FROM outbox.retention_register ORDER BY 2"
+    register = event_db.sql(written)
     install_event(event_db.dsn)
     assert event_db.sql("SELECT max(xmin::text), count(*) FROM pg_proc") == before
-    again = event_db.sql("SELECT xmin::text, signature FROM outbox.retention_register ORDER BY 2")
-    assert again == register
+    assert event_db.sql(written) == register
     assert event_db.one("SELECT version FROM outbox.retention_schema WHERE part = 'event'") == 1
 
 
@@ -95,7 +96,7 @@ def test_install_names_the_table_that_is_missing(empty_db):
 
 def test_install_names_the_column_that_is_missing(empty_db):
     make_django_tables(empty_db)
-    empty_db.sql("ALTER TABLE public.django_domain_events_eventrecord DROP COLUMN retention_seconds")
+    empty_db.sql(f"ALTER TABLE {DJANGO_TABLES['event_table']} DROP COLUMN retention_seconds")
     with pytest.raises(psycopg2.errors.UndefinedColumn, match="retention_seconds"):
         install_event(empty_db.dsn, **DJANGO_TABLES)
 
@@ -200,7 +201,8 @@ def test_B77_steps_under_a_hostile_search_path(outbox):
     for name, types in (("now", ""), ("count", '"any"'), ("to_char", "timestamp, text")):
         if name != "count":
             outbox.sql(
-                f"CREATE FUNCTION evil.{name}({types}) RETURNS text LANGUAGE sql AS $$ SELECT 'x' $$"
+                f"CREATE FUNCTION evil.{name}({types}) RETURNS text LANGUAGE sql"
+                " AS $$ SELECT 'x' $$"
             )
     outbox.sql(
         "CREATE FUNCTION evil.never(text, text) RETURNS boolean LANGUAGE sql AS $$ SELECT false $$"

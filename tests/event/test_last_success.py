@@ -61,8 +61,8 @@ def test_E3_a_success_beyond_all_dates_is_nobodys_newest(outbox, moment):
     event = outbox.event(age=OLD)
     outbox.delivery(event, "succeeded", "a", moment)
     outbox.sql(
-        "INSERT INTO {delivery} (event_id, receiver_key, target, target_digest, status, succeeded_at)"
-        " VALUES (%s, 'a', 't', 't', 'succeeded', %s)",
+        "INSERT INTO {delivery} (event_id, receiver_key, target, target_digest, status,"
+        " succeeded_at) VALUES (%s, 'a', 't', 't', 'succeeded', %s)",
         event,
         outbox.now,
     )
@@ -82,20 +82,21 @@ def test_E3_a_receiver_that_is_up_to_date_is_not_written(own):
 
 
 def test_E3_a_prune_of_another_make_is_yielded_to(own):
+    touch = "UPDATE {success} SET last_succeeded_at = now() WHERE receiver_key = %s"
     own.event("succeeded", "succeeded", age=OLD)
     own.sql(
         "INSERT INTO {success} (receiver_key, last_succeeded_at)"
         " VALUES ('r1', '2001-01-01'), ('r2', '2001-01-01')"
     )
     with own.db.connect(autocommit=False).cursor() as other:
-        other.execute(own.named("UPDATE {success} SET last_succeeded_at = now() WHERE receiver_key = 'r2'"))
+        other.execute(own.named(touch), ("r2",))
         began = own.one("SELECT clock_timestamp()")
         with pytest.raises(psycopg2.errors.LockNotAvailable):
             own.step("default_window")
         waited = own.one("SELECT clock_timestamp()") - began
         assert waited < timedelta(seconds=1)
         # It held r1 meanwhile, and has let it go: the other prune can finish.
-        other.execute(own.named("UPDATE {success} SET last_succeeded_at = now() WHERE receiver_key = 'r1'"))
+        other.execute(own.named(touch), ("r1",))
         other.connection.commit()
     assert own.deliveries() == 2
     assert len(own.pruned()) == 1
@@ -135,7 +136,8 @@ def test_B41_receivers_in_any_order_do_not_deadlock(own):
     own.sql(
         "INSERT INTO {delivery} (event_id, receiver_key, status, succeeded_at)"
         " SELECT e.id, 'r' || k, 'succeeded', clock_timestamp() FROM {event} AS e,"
-        " LATERAL (SELECT k FROM generate_series(1, 40) AS k WHERE e.id > 0 ORDER BY random() LIMIT 4) AS r"
+        " LATERAL (SELECT k FROM generate_series(1, 40) AS k WHERE e.id > 0"
+        " ORDER BY random() LIMIT 4) AS r"
     )
     failures = []
 

@@ -1,4 +1,4 @@
-"""Random lives of an outbox, pruned by us and by the reference; after each prune both are the same."""
+"""Random lives of an outbox, pruned by us and by the reference; each time both are the same."""
 
 import os
 import random

@@ -1,4 +1,4 @@
-"""E5: what an idle prune reads, whatever the planner believes; and what a long owed prefix costs."""
+"""E5: what an idle prune reads, whatever the planner believes; what a long owed prefix costs."""
 
 import collections
 import re
@@ -10,7 +10,7 @@ from event.outbox import ARMS, DAY, WINDOW
 HISTORY = 9900
 HELD = 100
 
-# Idle by every arm: history inside its window, own windows that have not passed, dead letters that hold.
+# Idle by every arm: history inside its window, own windows that last, dead letters that hold.
 POPULATION = """
 INSERT INTO {event} (name, recorded_at, retention_seconds, delete_when, suppressed_reason)
 SELECT 'e', now() - n * interval '10 s', CASE WHEN n % 3 = 0 THEN 30 * 86400 END,
@@ -55,7 +55,7 @@ class Watch:
         return self.cursor.fetchall() if self.cursor.description else []
 
     def step(self, arm, after=None, window=WINDOW):
-        """The answer, the plans of the statements inside, and how many buffers they read together."""
+        """The answer, the plans of the statements inside, and the buffers they read together."""
         [(answer,)] = self.run(
             "SELECT outbox.event_prune_step_v1(%s, now(), %s, 5000, %s)", arm, window, after
         )
@@ -172,7 +172,8 @@ def test_E5_events_of_one_instant_are_not_read_again(own):
     own.db.sql(
         own.named(
             "INSERT INTO {delivery} (event_id, receiver_key, status)"
-            " SELECT e.id, 'r', CASE WHEN e.id <= 10000 THEN 'pending' ELSE 'dead' END FROM {event} AS e"
+            " SELECT e.id, 'r', CASE WHEN e.id <= 10000 THEN 'pending' ELSE 'dead' END"
+            " FROM {event} AS e"
         )
     )
     watch = Watch(own)

@@ -96,7 +96,8 @@ def test_B77_procedure_under_a_hostile_search_path(own):
     kept = fill(own)
     own.sql("CREATE SCHEMA evil")
     own.sql(
-        "CREATE FUNCTION evil.now() RETURNS timestamptz LANGUAGE sql AS $$ SELECT 'infinity'::timestamptz $$"
+        "CREATE FUNCTION evil.now() RETURNS timestamptz LANGUAGE sql AS"
+        " $$ SELECT 'infinity'::timestamptz $$"
     )
     own.sql(
         "CREATE FUNCTION evil.less(timestamptz, timestamptz) RETURNS boolean LANGUAGE sql AS"

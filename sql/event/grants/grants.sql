@@ -5,16 +5,16 @@
 --             UPDATE (suppressed_reason)
 --   delivery  SELECT (id, event_id, receiver_key, status, succeeded_at), DELETE,
 --             UPDATE (completed_at)
---   receiver_last_success  SELECT, INSERT (receiver_key, last_succeeded_at), UPDATE (last_succeeded_at)
---             and USAGE of the sequence of its id where it has one
+--   receiver_last_success  SELECT, INSERT (receiver_key, last_succeeded_at), UPDATE
+--             (last_succeeded_at) and USAGE of the sequence of its id where it has one
 --   retention_schema  SELECT
 --   functions  EXECUTE on the prune's, and on quiet_receivers_v1
 --
--- UPDATE is for the locks: locking a row asks for the right to update one of its columns, and nothing is
--- updated. So the role reads no payload. record_event_v1 is for the hosts' own roles. A foreign key that
--- cascades runs as the owner of the tables.
--- A right that the role already has, from whatever source, is not granted again, so that an install on a
--- running system writes nothing to the catalogs the second time.
+-- UPDATE is for the locks: locking a row asks for the right to update one of its columns, and
+-- nothing is updated. So the role reads no payload. record_event_v1 is for the hosts' own roles. A
+-- foreign key that cascades runs as the owner of the tables.
+-- A right that the role already has, from whatever source, is not granted again, so that an install
+-- on a running system writes nothing to the catalogs the second time.
 -- Locks: none that others wait for. One transaction.
 DO $qretention$
 DECLARE

@@ -1,7 +1,7 @@
 -- Events with a window of their own, by when it passes, so that finding none that has costs one
--- look however many there are. A window or a date that cannot be reckoned with sorts as 'infinity' and
--- is never due; the expression accepts every row, so no INSERT of the host's fails for it. In UTC and
--- without time zone because only so is the addition immutable.
+-- look however many there are. A window or a date that cannot be reckoned with sorts as 'infinity'
+-- and is never due; the expression accepts every row, so no INSERT of the host's fails for it. In
+-- UTC and without time zone because only so is the addition immutable.
 -- needed: SELECT @event@.event_index_needed_v1('expiry')
 -- Locks: SHARE UPDATE EXCLUSIVE; waits for older transactions; no transaction of its own around it.
 CREATE INDEX CONCURRENTLY IF NOT EXISTS retention_event_expiry_idx

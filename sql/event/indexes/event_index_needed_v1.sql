@@ -7,8 +7,8 @@
 -- Returns true where there is none; NULL for a name that is none of these.
 --
 -- Alike is: a valid b-tree whose first columns are the ones wanted, in order, ascending, without
--- predicate or with the very one. Types (varchar or text) and the two ways to write "not equal" make no
--- difference. The expiry is an expression of ours, so only an index of its name can be it.
+-- predicate or with the very one. Types (varchar or text) and the two ways to write "not equal"
+-- make no difference. The expiry is an expression of ours, so only an index of its name can be it.
 -- Locks: none. Reads the catalogs.
 CREATE OR REPLACE FUNCTION @event@.event_index_needed_v1(p_index text)
 RETURNS boolean
@@ -21,7 +21,8 @@ AS $qretention$
         FROM (
             VALUES
                 ('recorded_at', @event_table_literal@, '{recorded_at}'::text[], NULL::text),
-                ('own_window', @event_table_literal@, '{recorded_at}', 'retention_secondsISNOTNULL'),
+                ('own_window', @event_table_literal@, '{recorded_at}',
+                    'retention_secondsISNOTNULL'),
                 ('policy', @event_table_literal@, '{delete_when,recorded_at}', 'delete_when<>'''''),
                 ('expiry', @event_table_literal@, NULL, NULL),
                 ('deliveries', @delivery_table_literal@, '{event_id}', NULL),
@@ -55,7 +56,8 @@ AS $qretention$
                 ELSE e.columns[1:cardinality(w.columns)] = w.columns
                     AND (e.predicate IS NULL OR e.predicate = w.predicate)
                     -- Everything unfinished is in an index of everything, but so is the history.
-                    AND (p_index NOT IN ('own_window', 'policy', 'unfinished') OR e.predicate IS NOT NULL)
+                    AND (e.predicate IS NOT NULL
+                        OR p_index NOT IN ('own_window', 'policy', 'unfinished'))
             END
     )
     FROM wanted AS w

@@ -1,7 +1,7 @@
 -- signature: event_prune_batch_v1(text, timestamptz, timestamptz, bigint[], int)
 --
--- Deletes those of these events that are still due, with their deliveries: the part of the prune that
--- nothing owed gets past, whatever runs beside it.
+-- Deletes those of these events that are still due, with their deliveries: the part of the prune
+-- that nothing owed gets past, whatever runs beside it.
 --
 -- p_arm     'succeeded', 'settled', 'own_window', 'default_window'
 -- p_now     windows of an event's own that passed before it are due
@@ -9,23 +9,24 @@
 -- p_ids     the candidates, however old the look that found them
 -- p_rows    most rows to delete, events and deliveries together; not fewer than the candidates
 --
--- Columns: taken, how many of the candidates, from the first on, fitted and were dealt with, 0: the first
--- alone has too many deliveries; gone, the ids of the deleted events; deliveries, how many rows went
--- with them; skipped, events of which some row is locked by somebody else.
+-- Columns: taken, how many of the candidates, from the first on, fitted and were dealt with, 0: the
+-- first alone has too many deliveries; gone, the ids of the deleted events; deliveries, how many
+-- rows went with them; skipped, events of which some row is locked by somebody else.
 --
--- 1. The events are locked, if they are due by their own row. From here on no delivery can be added to
---    them: the check of its foreign key wants the event's key and waits for us (where the key is
---    deferred, at its writer's commit), then fails. Anything weaker than FOR UPDATE lets it through.
--- 2. Their deliveries are locked. One that a replay, a requeue or a claim is at work on is locked by
---    it, so not by us; whoever comes later waits for us and finds nothing. What a lock returns is the
---    newest version of the row, and stays it: its status is the one that counts.
--- 3. A new statement, so with a snapshot of its own, looks again: an event goes if the deliveries it has
---    now are the ones locked, and every one is terminal. Locked rows do not go away, so as many
---    deliveries as were locked are the same ones.
+-- 1. The events are locked, if they are due by their own row. From here on no delivery can be added
+--    to them: the check of its foreign key wants the event's key and waits for us (where the key is
+--    deferred, at its writer's commit), then fails. Anything weaker than FOR UPDATE would let it
+--    through.
+-- 2. Their deliveries are locked. One that a replay, a requeue or a claim is at work on is locked
+--    by it, so not by us; whoever comes later waits for us and finds nothing. A lock returns
+--    the newest version of a row, and it stays that: its status is the one that counts.
+-- 3. A new statement, so with a snapshot of its own, looks again: an event goes if the deliveries
+--    it has now are the ones locked, and every one is terminal. Locked rows do not go away, so as
+--    many deliveries as were locked are the same ones.
 -- 4. The deliveries go by their locked ids, then the events; then the last successes are recorded.
 --
--- Nothing is waited for in 1 to 3, so prunes that come from different ends pass each other. The only
--- wait is at the end, see event_prune_success_v1. READ COMMITTED only; the caller sees to it.
+-- Nothing is waited for in 1 to 3, so prunes that come from different ends pass each other. The
+-- only wait is at the end, see event_prune_success_v1. READ COMMITTED only; the caller sees to it.
 CREATE OR REPLACE FUNCTION @event@.event_prune_batch_v1(
     p_arm text,
     p_now timestamptz,
@@ -65,7 +66,7 @@ BEGIN
     SELECT h.ids, h.events, h.terminal INTO v_held, v_held_events, v_terminal
     FROM @event@.event_prune_hold_v1(p_arm, v_events, p_rows - cardinality(v_events) + 1) AS h;
     IF cardinality(v_events) + cardinality(v_held) > p_rows THEN
-        -- They do not all fit. Those that do, in their order, once more; the other locks do no harm.
+        -- They do not all fit. Those that do once more, in their order; the other locks do no harm.
         taken := @event@.event_prune_fit_v1(p_ids, p_rows);
         IF taken = 0 THEN
             RETURN;

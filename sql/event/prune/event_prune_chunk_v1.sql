@@ -10,8 +10,8 @@
 -- Columns: deliveries deleted; skipped, 1 where the event or one of the chunk is locked by somebody
 -- else. Both 0: the event is no longer due.
 --
--- Locks as event_prune_batch_v1, of the chunk only. What is left may become owed again meanwhile: then
--- no further chunk goes, and what is left stays.
+-- Locks as event_prune_batch_v1, of the chunk only. What is left may become owed again meanwhile:
+-- then no further chunk goes, and what is left stays.
 CREATE OR REPLACE FUNCTION @event@.event_prune_chunk_v1(
     p_arm text,
     p_now timestamptz,
@@ -59,8 +59,8 @@ BEGIN
         skipped := 1;
         RETURN;
     END IF;
-    -- Owed are never among the succeeded, so the history is not read for it; a status that is missing
-    -- altogether would be, hence the chunk's own rows are looked at too.
+    -- Owed are never among the succeeded, so the history is not read for it; a status that is
+    -- missing altogether would be, hence the chunk's own rows are looked at too.
     IF EXISTS (
         SELECT FROM @delivery_table@ AS d
         WHERE d.event_id = p_id AND d.status <> 'succeeded' AND d.status <> ALL (v_terminal)

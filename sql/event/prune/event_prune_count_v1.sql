@@ -5,8 +5,8 @@
 -- p_events                the locked events
 -- p_held, p_terminal      the event of each locked delivery, and whether nothing is owed by it
 --
--- Columns, a row an event: id; there, the deliveries it has now; held, those locked; terminal, those of
--- them by which nothing is owed. Locks: none.
+-- Columns, a row an event: id; there, the deliveries it has now; held, those locked; terminal,
+-- those of them by which nothing is owed. Locks: none.
 CREATE OR REPLACE FUNCTION @event@.event_prune_count_v1(
     p_events bigint[],
     p_held bigint[],

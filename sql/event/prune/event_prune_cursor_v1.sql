@@ -5,8 +5,8 @@
 -- p_arm    the arm that is to go on
 -- p_after  the text; NULL, or of another arm: from the beginning
 --
--- Columns: fresh, a run begins; key and id to start after; low, the first key that was there when the
--- run began; chunked, the event that is losing its deliveries in chunks.
+-- Columns: fresh, a run begins; key and id to start after; low, the first key that was there when
+-- the run began; chunked, the event that is losing its deliveries in chunks.
 -- Raises 22023 for text that no step has returned. Locks: none.
 CREATE OR REPLACE FUNCTION @event@.event_prune_cursor_v1(
     p_arm text,
@@ -23,7 +23,8 @@ SET search_path = pg_catalog, pg_temp
 AS $qretention$
 DECLARE
     v_date constant text := '(?:\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6})?';
-    v_shape constant text := format('^([a-z_]+)\|(%s)\|(-?\d{1,19})?\|(%1$s)\|(-?\d{1,19})?$', v_date);
+    v_shape constant text := format(
+        '^([a-z_]+)\|(%s)\|(-?\d{1,19})?\|(%1$s)\|(-?\d{1,19})?$', v_date);
     v_parts constant text[] := regexp_match(p_after, v_shape);
 BEGIN
     IF p_after IS NOT NULL AND v_parts IS NULL THEN

@@ -4,15 +4,16 @@
 --
 -- p_arm, p_before, p_after, p_after_id  as event_prune_page_v1
 -- p_want  most events to find
--- p_look  about how many to look at, so that one statement does not read through millions that are owed
+-- p_look  about how many to look at: one step is not to read through millions that are owed
 --
--- Columns: ids and keys found, in order; ended: nothing else is due in the range; last_key and last_id,
--- how far it looked where there is more, NULL where it found more than p_want; first_key, of the first event there was.
+-- Columns: ids and keys found, in order; ended: nothing else is due in the range; last_key and
+-- last_id, how far it looked where there is more, NULL where it found more than p_want; first_key,
+-- of the first event there was.
 --
--- A short page first: it is all it takes where nothing is there. What follows depends on what was there:
--- something due is a backlog, and a page of the right size follows; where all is kept, more of that is
--- likely, and jumped over, or, where the jump leads nowhere, looked at thousands at a time.
--- Locks: none.
+-- A short page first: it is all it takes where nothing is there. What follows depends on what was
+-- there: something due is a backlog, and a page of the right size follows; where all is kept, more
+-- of that is likely, and jumped over, or, where the jump leads nowhere, looked at thousands at a
+-- time. Locks: none.
 CREATE OR REPLACE FUNCTION @event@.event_prune_find_v1(
     p_arm text,
     p_before timestamptz,
@@ -59,7 +60,9 @@ BEGIN
             ids := ids || v_page.ids;
             keys := keys || v_page.keys;
         ELSIF v_due THEN
-            SELECT ids || array_agg(e.id ORDER BY e.position), keys || array_agg(e.key ORDER BY e.position)
+            SELECT
+                ids || array_agg(e.id ORDER BY e.position),
+                keys || array_agg(e.key ORDER BY e.position)
             INTO ids, keys
             FROM unnest(v_page.ids, v_page.keys, v_page.kept)
                 WITH ORDINALITY AS e (id, key, kept, position)

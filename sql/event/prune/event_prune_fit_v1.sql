@@ -1,10 +1,10 @@
 -- signature: event_prune_fit_v1(bigint[], int)
 --
--- How many of these events, from the first on, have together at most p_rows rows, an event and each of
--- its deliveries counting one. 0: the first alone has more.
+-- How many of these events, from the first on, have together at most p_rows rows, an event and each
+-- of its deliveries counting one. 0: the first alone has more.
 --
--- Reads at most p_rows + 1 deliveries, in the order of the events: so an event whose deliveries were not
--- all read is the last one read, and those before it have used up the rows already.
+-- Reads at most p_rows + 1 deliveries, in the order of the events: so an event whose deliveries
+-- were not all read is the last one read, and those before it have used up the rows already.
 -- Locks: none.
 CREATE OR REPLACE FUNCTION @event@.event_prune_fit_v1(p_ids bigint[], p_rows int)
 RETURNS int

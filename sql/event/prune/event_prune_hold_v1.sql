@@ -6,10 +6,10 @@
 -- p_events  the events
 -- p_most    how many at most
 --
--- Columns: ids, events and terminal, one entry a delivery that could be locked; terminal: by the arm's
--- measure nothing is owed by it, as of its newest version.
--- Locks: the deliveries FOR UPDATE, those that are locked left out. Nothing is waited for, so their order
--- does not matter, and the one of the index spares reading all before the first is locked.
+-- Columns: ids, events and terminal, one entry a delivery that could be locked; terminal: by the
+-- arm's measure nothing is owed by it, as of its newest version.
+-- Locks: the deliveries FOR UPDATE, those that are locked left out. Nothing is waited for, so their
+-- order does not matter, and the one of the index spares reading all before the first is locked.
 CREATE OR REPLACE FUNCTION @event@.event_prune_hold_v1(
     p_arm text,
     p_events bigint[],

@@ -7,13 +7,14 @@
 --
 -- Columns: last_key and last_id, to go on after; NULL: every event in the range is kept.
 --
--- What is unfinished is read once, in the order of its index, and compared with the events as a whole: a
--- third of the time of a look at each. An event found among it is kept for certain. The first that is
--- not may be due, or there was more than was read; the page from there on tells. Of p_limit + 1 events at
--- least one is not among p_limit deliveries: so where none is found, the range has no more.
+-- What is unfinished is read once, in the order of its index, and compared with the events as a
+-- whole: a third of the time of a look at each. An event found among it is kept for certain. The
+-- first that is not may be due, or there was more than was read; the page from there on tells. Of
+-- p_limit + 1 events at least one is not among p_limit deliveries: so where none is found, the
+-- range has no more.
 --
--- Only a look, no lock; with the same care for the plans as event_prune_page_v1. Here a join is wanted,
--- between two inputs that are bounded both.
+-- Only a look, no lock; with the same care for the plans as event_prune_page_v1. Here a join is
+-- wanted, between two inputs that are bounded both.
 CREATE OR REPLACE FUNCTION @event@.event_prune_jump_v1(
     p_arm text,
     p_before timestamptz,

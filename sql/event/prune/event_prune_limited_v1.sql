@@ -1,37 +1,37 @@
 -- signature: event_prune_limited_v1(text, timestamptz, bigint, int, text, int)
 --
--- One bounded step of the prune: one arm, one batch. event_prune_step_v1 with a bound on the events.
+-- One bounded step of the prune: one arm, one batch; event_prune_step_v1 with a bound on events.
 --
 -- p_arm  'succeeded'       consumed: every delivery succeeded or cancelled
 --        'settled'         every delivery terminal: also dead or orphaned
 --        'own_window'      a window of its own has passed, and every delivery is terminal
---        'default_window'  no window of its own, older than the default, and every delivery terminal;
+--        'default_window'  no window of its own, older than the default, all terminal; also
 --                          takes events of any policy, known or not, that their own arm has left
 --        Each is to be drained before the next.
 -- p_now  the clock: one for all the steps of a run. NULL: nothing is due
--- p_default_window_seconds  0: as soon as settled. NULL, or longer ago than the year 1: that arm is off.
---        Negative: refused, it would delete the future
--- p_max_rows  most rows to delete, an event and each of its deliveries counting one; NULL and anything
---        below 1 count as 1, anything above 1000000 as that
+-- p_default_window_seconds  0: as soon as settled. NULL, or longer ago than the year 1: that arm is
+--        off. Negative: refused, it would delete the future
+-- p_max_rows  most rows to delete, an event and each of its deliveries counting one; NULL and
+--        anything below 1 count as 1, anything above 1000000 as that
 -- p_after     the "last" of the step before; NULL: from the beginning
 -- p_max_events  most events to delete, up to 500; NULL and anything below 1 count as 1
 --
 -- Strictly older goes: what is exactly as old as its window stays.
 --
--- Result keys: events and deliveries deleted; skipped, due events of which a row is locked by somebody
--- else, left to the next run; oversize, 1 where an event with more deliveries than p_max_rows began to
--- lose them, a chunk a step; poison, rows that no arm can judge (counted by the first step of a run, up
--- to 1000) and events that a delivery of unknown status keeps; last, where this step ended; done, the
--- arm has nothing further.
+-- Result keys: events and deliveries deleted; skipped, due events of which a row is locked by
+-- somebody else, left to the next run; oversize, 1 where an event with more deliveries than
+-- p_max_rows began to lose them, a chunk a step; poison, rows that no arm can judge (counted by the
+-- first step of a run, up to 1000) and events that a delivery of unknown status keeps; last, where
+-- this step ended; done, the arm has nothing further.
 --
--- A run ends at done. A step may delete nothing and not be done: what it looked at was owed or locked,
--- and "last" lies further on. Given the "last" of a step that was done, a new run starts at what that
--- one left behind, less ten minutes, and does not read again the dead index entries before it. That is a
--- hint: what commits late with an older date is found by a run from NULL.
+-- A run ends at done. A step may delete nothing and not be done: what it looked at was owed or
+-- locked, and "last" lies further on. Given the "last" of a step that was done, a new run starts at
+-- what that one left behind, less ten minutes, and does not read again the dead index entries
+-- before it. That is a hint: what commits late with an older date is found by a run from NULL.
 --
 -- Locks: rows as event_prune_batch_v1 and event_prune_chunk_v1, FOR UPDATE, until the transaction
--- ends. Transaction: the caller's, one a step, READ COMMITTED (QR004 otherwise). A step with nothing
--- to delete writes nothing.
+-- ends. Transaction: the caller's, one a step, READ COMMITTED (QR004 otherwise). A step with
+-- nothing to delete writes nothing.
 CREATE OR REPLACE FUNCTION @event@.event_prune_limited_v1(
     p_arm text,
     p_now timestamptz,

@@ -1,11 +1,11 @@
 -- signature: event_prune_lock_v1(text, timestamptz, timestamptz, bigint[])
 --
--- Locks those of these events that are due by their own row, and returns their ids. What locks a row
--- looks at its newest version, so a policy or window that was changed meanwhile counts as changed, and
--- stays as it is until the transaction ends. Their deliveries are another question.
+-- Locks those of these events that are due by their own row, and returns their ids. What locks a
+-- row looks at its newest version, so a policy or window that was changed meanwhile counts as
+-- changed, and stays as it is until the transaction ends. Their deliveries are another question.
 --
--- Parameters as event_prune_batch_v1. A row whose date or window cannot be reckoned with is not due.
--- Locks: the events FOR UPDATE, in the order of their ids, those that are locked left out.
+-- Parameters as event_prune_batch_v1. A row whose date or window cannot be reckoned with is not
+-- due. Locks: the events FOR UPDATE, in the order of their ids, those that are locked left out.
 CREATE OR REPLACE FUNCTION @event@.event_prune_lock_v1(
     p_arm text,
     p_now timestamptz,

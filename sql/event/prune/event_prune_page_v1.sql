@@ -1,7 +1,7 @@
 -- signature: event_prune_page_v1(text, timestamptz, timestamptz, bigint, int)
 --
--- Looks at a page of one arm's events, in the order of its key, and says on which something is owed.
--- The key is when an event was recorded; for the own windows, when its window passes.
+-- Looks at a page of one arm's events, in the order of its key, and says on which something is
+-- owed. The key is when an event was recorded; for the own windows, when its window passes.
 --
 -- p_arm       'succeeded', 'settled', 'own_window', 'default_window'
 -- p_before    end of the range: only keys below it
@@ -12,10 +12,11 @@
 --
 -- Only a look: no lock, and nothing read here may be relied on when deleting.
 --
--- The plans leave nothing to choose, whatever the statistics say and however long ago they were made:
--- each range has one index in its order, no table is scanned, a bitmap (which reads all of a range first)
--- is not made, and a sub-select under LIMIT or CASE cannot be turned into a join that reads all
--- deliveries. While little is unfinished, all of that is read once instead of a look for each event.
+-- The plans leave nothing to choose, whatever the statistics say and however long ago they were
+-- made: each range has one index in its order, no table is scanned, a bitmap (which reads all of a
+-- range first) is not made, and a sub-select under LIMIT or CASE cannot be turned into a join that
+-- reads all deliveries. While little is unfinished, all of that is read once instead of a look for
+-- each event.
 CREATE OR REPLACE FUNCTION @event@.event_prune_page_v1(
     p_arm text,
     p_before timestamptz,

@@ -1,8 +1,8 @@
 -- signature: event_prune_poison_v1(text)
 --
--- How many of an arm's events have a date that nothing can be reckoned from: infinite, before the year
--- 1, or from 9999 on; among those with a window of their own also a window below one second. No arm
--- deletes such a row. Each is counted in one arm: own window, else policy, else default.
+-- How many of an arm's events have a date that nothing can be reckoned from: infinite, before the
+-- year 1, or from 9999 on; among those with a window of their own also a window below one second.
+-- No arm deletes such a row. Each is counted in one arm: own window, else policy, else default.
 --
 -- p_arm  'succeeded', 'settled', 'own_window', 'default_window'
 -- Returns the number; it stops counting at 1000.

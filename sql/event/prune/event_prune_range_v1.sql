@@ -5,8 +5,8 @@
 -- Parameters as event_prune_limited_v1.
 -- Columns: before, the end of the range, exclusive; NULL: nothing is due. cutoff, what was
 -- recorded before it is past the default window; NULL where that arm is off.
--- Raises QR004 under another isolation level, 22023 for an unknown arm, a clock that is not finite and
--- a negative window. Locks: none.
+-- Raises QR004 under another isolation level, 22023 for an unknown arm, a clock that is not finite
+-- and a negative window. Locks: none.
 CREATE OR REPLACE FUNCTION @event@.event_prune_range_v1(
     p_arm text,
     p_now timestamptz,

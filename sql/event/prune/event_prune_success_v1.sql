@@ -4,14 +4,17 @@
 --
 -- p_receivers, p_newest  one entry a receiver
 --
--- Locks: the receivers' rows, in the order of the keys by their bytes, so that two prunes never wait for
--- each other both. Last in its transaction, so that what others wait for is held for one statement
--- and a commit. A row that is late enough already is not touched.
+-- Locks: the receivers' rows, in the order of the keys by their bytes, so that two prunes never
+-- wait for each other both. Last in its transaction, so that what others wait for is held for one
+-- statement and a commit. A row that is late enough already is not touched.
 -- The wait ends after 200 ms or half of deadlock_timeout, whichever is less, with 55P03: a prune of
--- another make may take the keys in any order, and this one is to yield to it before the server has to
--- choose. A session's shorter lock_timeout stays in force. Nothing is lost: the transaction rolls
--- back and the next prune finds the same.
-CREATE OR REPLACE FUNCTION @event@.event_prune_success_v1(p_receivers text[], p_newest timestamptz[])
+-- another make may take the keys in any order, and this one is to yield to it before the server has
+-- to choose. A session's shorter lock_timeout stays in force. Nothing is lost: the transaction
+-- rolls back and the next prune finds the same.
+CREATE OR REPLACE FUNCTION @event@.event_prune_success_v1(
+    p_receivers text[],
+    p_newest timestamptz[]
+)
 RETURNS void
 LANGUAGE plpgsql
 VOLATILE

@@ -5,9 +5,13 @@
 -- p_run  the state so far: prune_events_begin_v1's, then this function's
 -- Columns: run, the state to go on with; done, there is nothing to go on with.
 --
--- Locks and transaction: one step's, see event_prune_limited_v1. A step that loses a lock is undone here,
--- in a subtransaction, so the caller's transaction stays usable.
-CREATE OR REPLACE FUNCTION @event@.prune_events_next_v1(p_run jsonb, OUT run jsonb, OUT done boolean)
+-- Locks and transaction: one step's, see event_prune_limited_v1. A step that loses a lock is undone
+-- here, in a subtransaction, so the caller's transaction stays usable.
+CREATE OR REPLACE FUNCTION @event@.prune_events_next_v1(
+    p_run jsonb,
+    OUT run jsonb,
+    OUT done boolean
+)
 LANGUAGE plpgsql
 VOLATILE
 SET search_path = pg_catalog, pg_temp

@@ -8,12 +8,12 @@
 -- p_max_rows                most rows a transaction deletes
 -- p_limit                   most events to delete; NULL or 0: no limit
 --
--- Ends with a notice of what went. May be stopped at any time: what is committed stays deleted. A step
--- that lost a lock to another prune is tried again twice, then its arm is left to the next run, with a
--- warning. Not inside a transaction block.
+-- Ends with a notice of what went. May be stopped at any time: what is committed stays deleted. A
+-- step that lost a lock to another prune is tried again twice, then its arm is left to the next
+-- run, with a warning. Not inside a transaction block.
 --
--- Here is nothing but the loop and its commits: a procedure that commits can pin no search path, and so
--- must not name an operator.
+-- Here is nothing but the loop and its commits: a procedure that commits can pin no search path,
+-- and so must not name an operator.
 CREATE OR REPLACE PROCEDURE @event@.prune_events_v1(
     p_default_window_seconds bigint,
     p_max_rows int,

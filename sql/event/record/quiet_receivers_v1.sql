@@ -4,10 +4,10 @@
 --
 -- p_older_than_seconds  how long; NULL: reports nobody. Negative: refused (22023)
 --
--- Columns: receiver_key, last_succeeded_at (NULL: never), the longest quiet first. A receiver counts if
--- a delivery of it exists or one that succeeded has been pruned; its last success is the newest of both.
--- Exactly so long ago is not longer. The state of a delivery does not matter: a replay reopens it and
--- clears no success.
+-- Columns: receiver_key, last_succeeded_at (NULL: never), the longest quiet first. A receiver
+-- counts if a delivery of it exists or one that succeeded has been pruned; its last success is the
+-- newest of both. Exactly so long ago is not longer. The state of a delivery does not matter: a
+-- replay reopens it and clears no success.
 -- Locks: none. Reads the deliveries once; it is a report, not for every minute.
 CREATE OR REPLACE FUNCTION @event@.quiet_receivers_v1(
     p_older_than_seconds bigint,

@@ -1,7 +1,7 @@
 -- signature: record_event_check_v1(text, text[], jsonb, text, bigint, text, int)
 --
--- Whether an event may be recorded as asked. Parameters as record_event_v1; raises 22023 with what to
--- do about it. Locks: none.
+-- Whether an event may be recorded as asked. Parameters as record_event_v1; raises 22023 with what
+-- to do about it. Locks: none.
 CREATE OR REPLACE FUNCTION @event@.record_event_check_v1(
     p_name text,
     p_receivers text[],

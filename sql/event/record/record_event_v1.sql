@@ -6,18 +6,19 @@
 -- p_payload            with what
 -- p_receivers          keys of the receivers that are owed it, one delivery each
 -- p_targets            receivers that are owed it once a target: {"receiver": ["target", ...], ...}
--- p_dedupe_key         a second event with the same key is refused (23505) for as long as this row exists
+-- p_dedupe_key         a second event with the same key is refused (23505) for as long as this row
+--        exists
 -- p_retention_seconds  a window of its own, 1 to 2147483647 seconds; NULL: the default window
 -- p_delete_when        'succeeded' or 'settled': delete it once its deliveries are; '': by window
 -- p_suppressed_reason  not empty: record the event, and owe it to nobody
 -- p_max_attempts       copied to each delivery
 -- p_available_at       when delivery may begin; NULL: now
 --
--- Returns the event's id. The policy is copied to the row here and read from the row alone, so what a
--- later caller passes changes nothing for events already recorded.
--- Raises 22023 where these do not go together: a key protects only while the row exists, so it is refused
--- with a policy that may delete the row at any moment; a window and a policy exclude each other.
--- Locks: those of its inserts.
+-- Returns the event's id. The policy is copied to the row here and read from the row alone, so what
+-- a later caller passes changes nothing for events already recorded.
+-- Raises 22023 where these do not go together: a key protects only while the row exists, so it is
+-- refused with a policy that may delete the row at any moment; a window and a policy exclude each
+-- other. Locks: those of its inserts.
 CREATE OR REPLACE FUNCTION @event@.record_event_v1(
     p_name text,
     p_payload jsonb DEFAULT '{}',

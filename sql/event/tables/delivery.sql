@@ -2,8 +2,8 @@
 --
 -- status        'pending', 'failed', 'claimed': owed; 'succeeded', 'dead', 'orphaned', 'cancelled':
 --               terminal; anything else is taken for owed
--- target        one of a receiver's targets, '' where it has none; target_digest stands for it in the
---               unique key, whatever its length, and is filled in where it is left out
+-- target        one of a receiver's targets, '' where it has none; target_digest stands for it in
+--               the unique key, whatever its length, and is filled in where it is left out
 -- succeeded_at  when it last succeeded; a replay does not clear it
 --
 -- Locks: none where the table exists. One transaction.

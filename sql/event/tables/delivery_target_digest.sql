@@ -1,5 +1,5 @@
--- The trigger that fills in target_digest on our own delivery table. It runs only for rows that come
--- without one. Locks: SHARE ROW EXCLUSIVE on the table the first time. One transaction.
+-- The trigger that fills in target_digest on our own delivery table. It runs only for rows that
+-- come without one. Locks: SHARE ROW EXCLUSIVE on the table the first time. One transaction.
 DO $qretention$
 BEGIN
     PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);

@@ -1,5 +1,5 @@
--- The newest success of each receiver among the deliveries that retention has deleted. Written by the
--- prune alone, and only ever forwards.
+-- The newest success of each receiver among the deliveries that retention has deleted. Written by
+-- the prune alone, and only ever forwards.
 -- Locks: none where the table exists. One transaction.
 DO $qretention$
 BEGIN
