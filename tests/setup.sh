@@ -5,7 +5,8 @@
 SETUP_BUILD_PACKAGES="gcc libc6-dev pkgconf meson ninja-build libpq-dev"
 SETUP_SERVER_PACKAGES="postgresql-15"
 SETUP_TEST_PACKAGES="check valgrind libc6-dbg clang clang-format-14 g++ abigail-tools openssl mandoc
-	python3 python3-pytest python3-pytest-timeout python3-pytest-xdist python3-psycopg2"
+	python3 python3-pytest python3-pytest-timeout python3-pytest-xdist python3-psycopg2
+	debhelper fakeroot lintian musl-tools libkrb5-dev libldap-dev luajit golang-go"
 
 # What every command after this can count on, also in a bare chroot and under an odd login.
 setup_environment()
@@ -26,6 +27,21 @@ setup_as_root()
 		echo "cannot install packages: neither root nor sudo; needed: $*" >&2
 		return 1
 	fi
+}
+
+# setup_for_commands COMMAND=PACKAGE...: prints the packages of the commands that are not there, since
+# these often come from elsewhere, under which the packages would not install.
+setup_for_commands()
+{
+	for pair in "$@"; do
+		command -v "${pair%%=*}" >/dev/null 2>&1 || echo "${pair#*=}"
+	done
+}
+
+# 32-bit headers and libraries, where Debian has them beside the machine's own.
+setup_multilib()
+{
+	[ "$(dpkg --print-architecture)" != amd64 ] || echo gcc-multilib
 }
 
 # setup_missing PACKAGE...: prints those that are not installed.
@@ -94,3 +110,6 @@ setup_build()
 	fi
 	meson compile -C "$folder"
 }
+
+SETUP_TEST_PACKAGES="$SETUP_TEST_PACKAGES $(setup_multilib)
+	$(setup_for_commands node=nodejs npm=npm rustc=rustc)"
