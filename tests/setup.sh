@@ -41,7 +41,7 @@ setup_for_commands()
 # 32-bit headers and libraries, where Debian has them beside the machine's own.
 setup_multilib()
 {
-	[ "$(dpkg --print-architecture)" != amd64 ] || echo gcc-multilib
+	[ "$(dpkg --print-architecture 2>/dev/null)" != amd64 ] || echo gcc-multilib
 }
 
 # setup_missing PACKAGE...: prints those that are not installed.
