@@ -34,7 +34,7 @@ class Soak:
 
     def __init__(self, db, dsn, gate, seed=0, **options):
         self.db, self.dsn = db, dsn
-        self.options = dict(options, gate=gate, interval_ms=INTERVAL_MS, batch_size=3)
+        self.options = dict(options, gate=gate, interval_ms=INTERVAL_MS, batch_size=10)
         self.random = random.Random(seed)
         self.pushed = self.killed = self.serial = 0
         self.hosts, self.gone = [], []
@@ -51,13 +51,13 @@ class Soak:
         self.gone.append(victim)
 
     def push(self, ids):
-        chosen = self.random.sample(ids, 4)
-        bulk.segments(self.db, chosen, 3, 2 * support.HOUR)
-        self.pushed += 12
+        chosen = self.random.sample(ids, 3)
+        bulk.segments(self.db, chosen, 2, 2 * support.HOUR)
+        self.pushed += 6
 
     def run(self, seconds):
         spies.install(self.db)
-        support.slow_deletes(self.db, 0.02)
+        support.slow_deletes(self.db, 0.005)
         _, ids = bulk.backlog(self.db, PARTITIONS, 1, 2 * support.HOUR)
         self.pushed += PARTITIONS
         try:
