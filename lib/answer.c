@@ -106,7 +106,7 @@ void answer_handle(struct qret_ctx *ctx, struct lane *lane, struct slot *slot, c
 	if (!is_settled(ctx, &outcome, cursor_moved))
 		return;
 	if (phase->units == 0)
-		backoff_clear(&runner->backoff, slot->work->item.partition_id);
+		backoff_clear(&runner->backoff, slot->work->item.partition_id, phase->id);
 	if (phase->cursored)
 		phase_reset_cursor(ctx, phase);
 	if (state->one_step)

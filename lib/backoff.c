@@ -44,7 +44,7 @@ static int make_room(struct backoff *backoff, const uint8_t *id)
 	return (int)at;
 }
 
-void backoff_strike(struct backoff *backoff, const uint8_t *id, int64_t now_us, int64_t interval_ms)
+void backoff_strike(struct backoff *backoff, const uint8_t *id, int32_t phase, int64_t now_us, int64_t interval_ms)
 {
 	int at = find(backoff, id);
 	uint32_t doublings;
@@ -52,6 +52,7 @@ void backoff_strike(struct backoff *backoff, const uint8_t *id, int64_t now_us, 
 
 	if (at < 0)
 		at = make_room(backoff, id);
+	backoff->entries[at].phase = phase;
 	if (++backoff->entries[at].strikes >= 2) {
 		doublings = backoff->entries[at].strikes - 2;
 		doublings = doublings > DOUBLINGS_MOST ? DOUBLINGS_MOST : doublings;
@@ -61,10 +62,10 @@ void backoff_strike(struct backoff *backoff, const uint8_t *id, int64_t now_us, 
 	backoff->entries[at].until_us = clock_after_ms(now_us, pause_ms);
 }
 
-void backoff_clear(struct backoff *backoff, const uint8_t *id)
+void backoff_clear(struct backoff *backoff, const uint8_t *id, int32_t phase)
 {
 	int at = backoff->count == 0 ? -1 : find(backoff, id);
 
-	if (at >= 0)
+	if (at >= 0 && backoff->entries[at].phase == phase)
 		backoff->entries[at] = backoff->entries[--backoff->count];
 }

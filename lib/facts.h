@@ -30,6 +30,7 @@ enum fact {
 
 struct facts {
 	bool    known;
+	int64_t read_us;  /* when they were read, on our clock */
 	int64_t clock_us; /* the server's now() when they were read */
 	bool    is[FACT_COUNT];
 };

@@ -57,7 +57,7 @@ static void give_up(struct qret_ctx *ctx, struct slot *slot, const struct error 
 	if (runner->phase->units > 0)
 		return;
 	left_add(&ctx->cycle.left, work->item.partition_id);
-	backoff_strike(&runner->backoff, work->item.partition_id, qret_now_us(), context_number(ctx, OPTION_INTERVAL_MS));
+	backoff_strike(&runner->backoff, work->item.partition_id, runner->phase->id, qret_now_us(), context_number(ctx, OPTION_INTERVAL_MS));
 }
 
 /* A run of failures with one SQLSTATE is not the items' fault. */

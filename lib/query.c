@@ -12,6 +12,9 @@
 /* libpq says nothing once between two statements; more often in a row only when it has lost its place. */
 #define SILENCES_MAX 3
 
+/* More results than any group of ours can bring. */
+#define RESULTS_MAX 32
+
 /* Preparing is a statement of its own, so it pays only for what is sent more often. */
 #define USES_BEFORE_PREPARING 4
 
@@ -237,7 +240,7 @@ int query_collect(struct session *session, struct pg_result **ret_result, void *
 			lost(session);
 			break;
 		}
-		if (silent > SILENCES_MAX) {
+		if (silent > SILENCES_MAX || session->results_seen > RESULTS_MAX) {
 			out_of_step(session);
 			break;
 		}

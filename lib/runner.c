@@ -216,12 +216,16 @@ static void fill(struct qret_ctx *ctx, struct lane *lane)
 /* Further lanes are opened when there is more to do than lane 0 has in hand. */
 static void open_lane(struct qret_ctx *ctx, struct lane *lane)
 {
+	bool opening = lane->session.state == SESSION_CONNECTING || lane->session.state == SESSION_SETTING_UP;
 	struct error error;
 	int rc;
 
+	/* One that is half open is not left to poll(2), which would find its socket ready again and again. */
+	if (opening && ctx->runner.halt != HALT_NONE)
+		session_abandon(&lane->session);
 	if (lane->given_up || lane->session.state == SESSION_READY || ctx->runner.halt != HALT_NONE)
 		return;
-	if (lane->session.state != SESSION_CONNECTING && lane->session.state != SESSION_SETTING_UP) {
+	if (!opening) {
 		if (ctx->runner.count - ctx->runner.next < 2)
 			return;
 		cycle_open_session(ctx, &lane->session);

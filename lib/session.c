@@ -120,7 +120,10 @@ static int send_settings(struct session *session, struct error *error)
 	PQsetNoticeReceiver(session->connection, on_notice, session);
 	settings_parameters(&parameters, &session->settings, false);
 	session->state = SESSION_SETTING_UP;
-	return query_send_plain(session, session->settings_text, &parameters, session);
+	rc = query_send_plain(session, session->settings_text, &parameters, session);
+	if (rc != QRET_DONE)
+		*error = session->lost;
+	return rc;
 }
 
 static int collect_settings(struct session *session, struct error *error)

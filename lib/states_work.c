@@ -133,6 +133,12 @@ int state_run(struct qret_ctx *ctx)
 	case HALT_STALE:
 		return state_move(ctx, STATE_REFRESH);
 	case HALT_ERROR:
+		/* Demoted since the facts were read. */
+		if (ctx->cycle.plan == PLAN_STEP && strcmp(ctx->runner.error.sqlstate, "25006") == 0) {
+			ctx->cycle.outcome = QRET_STANDBY;
+			ctx->facts.known = false;
+			return state_leave(ctx);
+		}
 		/* A step by hand that only missed a lock is PARTIAL; why is still told. */
 		if (ctx->runner.has_outcome)
 			ctx->cycle.first_failure = ctx->runner.error;

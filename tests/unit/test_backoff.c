@@ -40,7 +40,7 @@ START_TEST(backoff_grows_in_intervals)
 	memset(&backoff, 0, sizeof(backoff));
 	ck_assert(!backoff_active(&backoff, id_of(1), 0));
 	for (size_t i = 0; i < COUNT_OF(expected); i++) {
-		backoff_strike(&backoff, id_of(1), 1000, 100);
+		backoff_strike(&backoff, id_of(1), 1, 1000, 100);
 		ck_assert_int_eq(pause_ms(1, 1000), expected[i]);
 	}
 }
@@ -50,11 +50,11 @@ START_TEST(backoff_is_bounded)
 {
 	memset(&backoff, 0, sizeof(backoff));
 	for (int i = 0; i < 1000; i++)
-		backoff_strike(&backoff, id_of(1), 0, 5000);
+		backoff_strike(&backoff, id_of(1), 1, 0, 5000);
 	ck_assert_int_eq(pause_ms(1, 0), 300000);
 	memset(&backoff, 0, sizeof(backoff));
 	for (int i = 0; i < 3; i++)
-		backoff_strike(&backoff, id_of(1), 0, INT64_MAX);
+		backoff_strike(&backoff, id_of(1), 1, 0, INT64_MAX);
 	ck_assert_int_eq(pause_ms(1, 0), 300000);
 }
 END_TEST
@@ -63,14 +63,16 @@ START_TEST(backoff_success_forgives)
 {
 	memset(&backoff, 0, sizeof(backoff));
 	for (int i = 0; i < 4; i++) {
-		backoff_strike(&backoff, id_of(1), 0, 100);
-		backoff_strike(&backoff, id_of(2), 0, 100);
+		backoff_strike(&backoff, id_of(1), 1, 0, 100);
+		backoff_strike(&backoff, id_of(2), 1, 0, 100);
 	}
-	backoff_clear(&backoff, id_of(1));
+	backoff_clear(&backoff, id_of(1), 2);
+	ck_assert(backoff_active(&backoff, id_of(1), 1));
+	backoff_clear(&backoff, id_of(1), 1);
 	ck_assert(!backoff_active(&backoff, id_of(1), 1));
 	ck_assert(backoff_active(&backoff, id_of(2), 1));
-	backoff_clear(&backoff, id_of(1));
-	backoff_strike(&backoff, id_of(1), 0, 100);
+	backoff_clear(&backoff, id_of(1), 1);
+	backoff_strike(&backoff, id_of(1), 1, 0, 100);
 	ck_assert_int_eq(pause_ms(1, 0), 0);
 }
 END_TEST
@@ -81,10 +83,10 @@ START_TEST(backoff_forgets_least_troubled)
 	memset(&backoff, 0, sizeof(backoff));
 	for (unsigned i = 0; i < BACKOFF_ENTRIES; i++) {
 		for (unsigned strike = 0; strike < (i == 77 ? 2u : 4u); strike++)
-			backoff_strike(&backoff, id_of(i), 0, 100);
+			backoff_strike(&backoff, id_of(i), 1, 0, 100);
 	}
 	for (int strike = 0; strike < 4; strike++)
-		backoff_strike(&backoff, id_of(1000), 0, 100);
+		backoff_strike(&backoff, id_of(1000), 1, 0, 100);
 	ck_assert_uint_eq(backoff.count, BACKOFF_ENTRIES);
 	ck_assert(!backoff_active(&backoff, id_of(77), 1));
 	ck_assert(backoff_active(&backoff, id_of(1000), 1));
