@@ -4,8 +4,8 @@
 -- $2 after uuid          last of the page before; NULL: from the start
 -- $3 limit int4          pinned partitions to look at, up to 10,000
 --
--- Columns: partition_id uuid, looked int8, last uuid. The last row has a NULL partition_id, says how
--- many were looked at, and where the next page goes on; a NULL there is the end of the round.
+-- Columns: partition_id uuid, looked int8, last uuid. The last row has a NULL partition_id, says
+-- how many were looked at, and where the next page goes on; a NULL there is the end of the round.
 --
 -- Locks: none. Transaction: one read-only statement.
 SELECT p.partition_id, p.looked, p.last

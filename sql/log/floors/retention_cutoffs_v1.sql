@@ -6,8 +6,8 @@
 -- p_queue_ids  the queues; NULL: all
 --
 -- Columns: queue_id, all_cutoff, completed_cutoff, txns_cutoff, max_wait_cutoff; NULL: rule off. A
--- window is in force when it is positive and its subtraction stays within what a timestamp can hold:
--- v_reach is the number of seconds from the first timestamp there is to the clock.
+-- window is in force when it is positive and its subtraction stays within what a timestamp can
+-- hold: v_reach is the number of seconds from the first timestamp there is to the clock.
 --
 -- Locks: none. Read-only.
 CREATE OR REPLACE FUNCTION @log@.retention_cutoffs_v1(p_clock timestamptz, p_queue_ids uuid[])

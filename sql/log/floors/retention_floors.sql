@@ -6,9 +6,10 @@
 -- queue_id        as of the last look; the work list goes by the partition's own
 -- segments_floor  no live segment at the head of the log is older; -infinity: unknown
 -- txns_floor      likewise for sidecar rows
--- look_xid        not NULL: to be looked at whatever its floors say (new, reset, lowered, released),
---                 and marked by this transaction; what a look has covered is told by its snapshot's
---                 xmin, so later looks need not read older index entries, dead ones above all
+-- look_xid        not NULL: to be looked at whatever its floors say (new, reset, lowered,
+--                 released), and marked by this transaction; what a look has covered is told by its
+--                 snapshot's xmin, so later looks need not read older index entries, dead ones
+--                 above all
 -- pinned_since    not NULL: old enough for rule 2, but held by its slowest group
 -- pinned_group    that group; NULL: nobody consumes
 -- pinned_offset   what the group must have committed to let the head go

@@ -5,8 +5,8 @@
 -- p_limit  most rows to add in this transaction
 --
 -- Returns how many were added; 0: none is missing. The anti-join goes along both primary keys and
--- starts at the beginning each time, which is cheap beside the inserts as long as batches are large;
--- nothing waits for the rows it writes.
+-- starts at the beginning each time, which is cheap beside the inserts as long as batches are
+-- large; nothing waits for the rows it writes.
 --
 -- Locks: the new rows. One transaction.
 CREATE OR REPLACE FUNCTION @log@.retention_floors_backfill_v1(p_limit int)

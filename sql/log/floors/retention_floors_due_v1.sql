@@ -13,19 +13,20 @@
 -- all_cutoff, completed_cutoff, txns_cutoff, max_wait_cutoff (NULL: off, or not due), filed_under,
 -- and five hints.
 -- A partition with no cutoff at all needs no step but a refresh: its floors are unknown, or filed
--- under another queue. At most 1000 partitions, then always one row with a NULL partition_id. It carries
--- the hint for the looks to come, when this one found nothing; otherwise the earlier hint stays good.
+-- under another queue. At most 1000 partitions, then always one row with a NULL partition_id. It
+-- carries the hint for the looks to come, when this one found nothing; otherwise the earlier hint
+-- stays good.
 --
 -- The hint says, for each queue, below which floor nothing is filed, and for the marks, which
--- transactions were over: a look that starts there does not crawl over index entries of what was raised
--- before, which no scan can remove while an old snapshot is held. A hint holds for the policy that its
--- queue had: under another, partitions that were out of the index come back into it below. It is only
--- a hint all the same: begin without one after connecting, and now and then.
+-- transactions were over: a look that starts there does not crawl over index entries of what was
+-- raised before, which no scan can remove while an old snapshot is held. A hint holds for the
+-- policy that its queue had: under another, partitions that were out of the index come back into it
+-- below. It is only a hint all the same: begin without one after connecting, and now and then.
 --
 -- Marks, two kinds of floors, and pinned partitions make four index ranges a queue. Their
 -- LIMITs are literals and bitmaps and sorts are off, so that they are walked in order, whatever the
--- statistics: this reads nothing beyond what it returns, and cleans dead entries as it goes. Joins to
--- the few queues come after the look-ups, materialized, or they would be repeated for each row.
+-- statistics: this reads nothing beyond what it returns, and cleans dead entries as it goes. Joins
+-- to the few queues come after the look-ups, materialized, or they would be repeated for each row.
 --
 -- Locks: none. Read-only.
 CREATE OR REPLACE FUNCTION @log@.retention_floors_due_v1(

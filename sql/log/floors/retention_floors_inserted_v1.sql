@@ -3,12 +3,13 @@
 -- Statement-level trigger function: a new partition's floors are unknown until it is looked at.
 --
 -- SECURITY DEFINER, the one function here that is: it runs in the statements of whoever may create
--- partitions, roles that this install cannot list and that come after it, and a push must never fail
--- for want of a grant. It takes no argument, reads nothing but the rows just inserted, writes
+-- partitions, roles that this install cannot list and that come after it, and a push must never
+-- fail for want of a grant. It takes no argument, reads nothing but the rows just inserted, writes
 -- nothing but their floors, names every object in full and pins its path.
 --
 -- Nor may a push fail for any other reason of ours, so an error is logged at the server and passed
--- over: the walk adds the missing row. A row left by a dropped partition of the same id is taken over.
+-- over: the walk adds the missing row. A row left by a dropped partition of the same id is taken
+-- over.
 --
 -- Locks: the floors rows it writes. Transaction: the inserting one.
 CREATE OR REPLACE FUNCTION @log@.retention_floors_inserted_v1()

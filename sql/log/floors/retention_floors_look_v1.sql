@@ -13,15 +13,16 @@
 -- partition any more, 'raised', 'lowered', 'pinned', 'released', 'moved', 'settled'), NULL: none.
 --
 -- A floor becomes the date of what is first at the watermark, but never later than now(), so that
--- a head dated in the future cannot hide a partition. It is lowered wherever it is wrong, and raised only
--- where that takes the partition off the list: an idle partition is not written at every look. What is
--- empty becomes now(), under the partition's lock, since a push under way may carry an earlier stamp.
--- Pinned: old enough for rule 2 alone, and the slowest group has not passed the head. A partition
--- that is due below where the list has looked already (lowered, released, moved) is marked with a new look_xid, whatever mark it had.
+-- a head dated in the future cannot hide a partition. It is lowered wherever it is wrong, and
+-- raised only where that takes the partition off the list: an idle partition is not written at
+-- every look. What is empty becomes now(), under the partition's lock, since a push under way may
+-- carry an earlier stamp. Pinned: old enough for rule 2 alone, and the slowest group has not passed
+-- the head. A partition that is due below where the list has looked already (lowered, released,
+-- moved) is marked with a new look_xid, whatever mark it had.
 --
--- Locks: none. Every probe is a primary key look-up that starts at the watermark; consumers are read
--- only where rule 2 decides. Joins to the few queues come after the look-ups, materialized, or they would
--- be repeated for each row.
+-- Locks: none. Every probe is a primary key look-up that starts at the watermark; consumers are
+-- read only where rule 2 decides. Joins to the few queues come after the look-ups, materialized, or
+-- they would be repeated for each row.
 CREATE OR REPLACE FUNCTION @log@.retention_floors_look_v1(
     p_ids uuid[],
     p_clock timestamptz,
@@ -107,10 +108,11 @@ BEGIN
            held.consumer_group, held.until,
            (r.queue_id, floor.s_new, floor.t_new, mark.l_new, held.held, held.consumer_group,
                    held.until)
-               IS DISTINCT FROM (r.f_queue_id, r.segments_floor, r.txns_floor, r.look_xid, r.f_pinned,
-                   r.pinned_group, r.pinned_offset),
+               IS DISTINCT FROM (r.f_queue_id, r.segments_floor, r.txns_floor, r.look_xid,
+                   r.f_pinned, r.pinned_group, r.pinned_offset),
            NOT (r.locked OR r.orphan)
-               AND (r.s_created IS NULL AND r.s_open OR r.t_created IS NULL AND r.t_open) IS NOT FALSE,
+               AND (r.s_created IS NULL AND r.s_open
+                   OR r.t_created IS NULL AND r.t_open) IS NOT FALSE,
            verdict.due,
            COALESCE(r.s_created > now(), false),
            CASE WHEN r.orphan THEN 'orphan'
@@ -152,7 +154,8 @@ BEGIN
     CROSS JOIN LATERAL (
         SELECT CASE WHEN NOT verdict.due AND LEAST(floor.s_new, floor.t_new) > '-infinity'
                     THEN NULL
-                    WHEN verdict.lowered OR r.f_pinned AND NOT held.held OR r.f_queue_id <> r.queue_id
+                    WHEN verdict.lowered OR r.f_pinned AND NOT held.held
+                        OR r.f_queue_id <> r.queue_id
                     THEN pg_current_xact_id()::text::bigint
                     ELSE r.look_xid
                END AS l_new

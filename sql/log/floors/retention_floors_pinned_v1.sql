@@ -1,18 +1,20 @@
 -- signature: retention_floors_pinned_v1(timestamptz, uuid, int)
 --
--- A page of the re-check of pinned partitions: those whose mark is no longer true. Reads only; hand the
--- answer to retention_floors_refresh_v1.
+-- A page of the re-check of pinned partitions: those whose mark is no longer true. Reads only; hand
+-- the answer to retention_floors_refresh_v1.
 --
 -- p_clock  the clock that policies are taken at; NULL: now()
 -- p_after  the last partition of the page before (last); NULL: from the start
 -- p_limit  pinned partitions to look at; at most 10,000
 --
--- Columns: partition_id of a partition to refresh, then always one row with a NULL partition_id, looked,
--- the pinned partitions in this page, and last, where the next page goes on: NULL at the end.
+-- Columns: partition_id of a partition to refresh, then always one row with a NULL partition_id,
+-- looked, the pinned partitions in this page, and last, where the next page goes on: NULL at the
+-- end.
 --
--- A mark is true as long as the group that it names, if any, has not passed the head that it was made for, and
--- that head is old enough for rule 2: one primary key look-up each. A partition that a rule which heeds no
--- consumer has come to reach is in the list of retention_floors_due_v1 all the same.
+-- A mark is true as long as the group that it names, if any, has not passed the head that it was
+-- made for, and that head is old enough for rule 2: one primary key look-up each. A partition that
+-- a rule which heeds no consumer has come to reach is in the list of retention_floors_due_v1 all
+-- the same.
 --
 -- Locks: none.
 CREATE OR REPLACE FUNCTION @log@.retention_floors_pinned_v1(

@@ -1,21 +1,22 @@
 -- signature: retention_floors_refresh_v1(uuid[], timestamptz)
 --
 -- Brings the floors of some partitions up to date: those that were found to hold nothing deletable,
--- new ones, pinned ones whose group has moved on, and, in the walk, all in turn. Adds rows that are missing,
--- removes those of partitions that are gone, marks and releases pinned ones. Writes what differs.
+-- new ones, pinned ones whose group has moved on, and, in the walk, all in turn. Adds rows that are
+-- missing, removes those of partitions that are gone, marks and releases pinned ones. Writes what
+-- differs.
 --
 -- p_ids    the partitions; a few hundred at most, since locks last until the transaction ends
 -- p_clock  the clock that policies are taken at; NULL: now()
 --
 -- One row for each partition that changed, could not be settled, or has a head dated in the future:
--- partition_id, queue_id, state, consumer_group (of a pinned one), due (a step would delete now), future.
--- States: 'raised', 'lowered', 'pinned', 'released', 'moved', 'settled' (its mark alone), 'added',
--- 'removed', 'busy' (empty, and its lock was not to be had, or another refresh is at it: it stays on the
--- list), NULL (only future).
+-- partition_id, queue_id, state, consumer_group (of a pinned one), due (a step would delete now),
+-- future. States: 'raised', 'lowered', 'pinned', 'released', 'moved', 'settled' (its mark alone),
+-- 'added', 'removed', 'busy' (empty, and its lock was not to be had, or another refresh is at it:
+-- it stays on the list), NULL (only future).
 --
--- Locks: floors rows FOR NO KEY UPDATE SKIP LOCKED; partitions with something empty FOR NO KEY UPDATE
--- SKIP LOCKED, ascending, and emptiness is read again in the next statement. It waits for nobody. One
--- transaction. READ COMMITTED only (QR004): each look needs a snapshot of its own.
+-- Locks: floors rows FOR NO KEY UPDATE SKIP LOCKED; partitions with something empty FOR NO KEY
+-- UPDATE SKIP LOCKED, ascending, and emptiness is read again in the next statement. It waits for
+-- nobody. One transaction. READ COMMITTED only (QR004): each look needs a snapshot of its own.
 CREATE OR REPLACE FUNCTION @log@.retention_floors_refresh_v1(
     p_ids uuid[],
     p_clock timestamptz DEFAULT NULL
@@ -50,8 +51,8 @@ BEGIN
         RAISE EXCEPTION 'a refresh of floors needs READ COMMITTED, not %',
                 upper(current_setting('transaction_isolation'))
             USING ERRCODE = 'QR004',
-                HINT = 'It looks again after it has its locks, so every statement needs a snapshot of '
-                    'its own: BEGIN ISOLATION LEVEL READ COMMITTED.';
+                HINT = 'It looks again after it has its locks, so every statement needs a snapshot '
+                    'of its own: BEGIN ISOLATION LEVEL READ COMMITTED.';
     END IF;
 
     SELECT array_agg(l.partition_id ORDER BY l.partition_id)

@@ -1,7 +1,8 @@
 -- signature: retention_floors_reset_v1(uuid)
 --
--- Forgets what is known of partitions, at once: for use after rows were restored or aged by hand, or
--- a clock was repaired. Floors go to -infinity, and each partition is looked at once by the next cycle.
+-- Forgets what is known of partitions, at once: for use after rows were restored or aged by hand,
+-- or a clock was repaired. Floors go to -infinity, and each partition is looked at once by the next
+-- cycle.
 --
 -- p_queue_id  the partitions of that queue; NULL: all
 --

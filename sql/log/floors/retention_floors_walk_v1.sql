@@ -1,16 +1,16 @@
 -- signature: retention_floors_walk_v1(timestamptz, uuid, int)
 --
--- A page of the slow walk that makes floors true again whatever happened to them: partitions inserted
--- without the trigger (restore, replication apply), rows restored or aged by hand, a repaired clock, a
--- partition moved to another queue or dropped. A full round a day is enough.
+-- A page of the slow walk that makes floors true again whatever happened to them: partitions
+-- inserted without the trigger (restore, replication apply), rows restored or aged by hand, a
+-- repaired clock, a partition moved to another queue or dropped. A full round a day is enough.
 --
 -- p_clock  the clock that policies are taken at; NULL: now()
 -- p_after  the last id of the page before (last); NULL: from the start
 -- p_limit  ids to look at; at most 1000
 --
 -- Columns: those of retention_floors_refresh_v1, then always one row with a NULL partition_id that
--- says looked, the ids in this page, last, where the next page goes on (NULL at the end), and total,
--- about how many partitions there are, from the planner's statistics, to pace the round.
+-- says looked, the ids in this page, last, where the next page goes on (NULL at the end), and
+-- total, about how many partitions there are, from the planner's statistics, to pace the round.
 --
 -- Locks, transaction and errors: those of the refresh. Writes only what differs.
 CREATE OR REPLACE FUNCTION @log@.retention_floors_walk_v1(

@@ -4,8 +4,8 @@
 --   retention_floors      SELECT, INSERT, UPDATE, DELETE
 --   functions             EXECUTE on the second steps and on the functions of the floors
 --
--- Not on retention_floors_inserted_v1: nobody calls a trigger function. A right that the role already
--- has is not granted again. Locks: none that others wait for. One transaction.
+-- Not on retention_floors_inserted_v1: nobody calls a trigger function. A right that the role
+-- already has is not granted again. Locks: none that others wait for. One transaction.
 DO $qretention$
 DECLARE
     v_role constant pg_catalog.text := @role_literal@;

@@ -1,7 +1,7 @@
 -- signature: log_retention_core_v2(uuid, timestamptz, timestamptz, int, text, boolean)
 --
--- The work of both second steps on segments, retention and eviction: delete a batch first, then lock
--- the partition, briefly, to move the watermark.
+-- The work of both second steps on segments, retention and eviction: delete a batch first, then
+-- lock the partition, briefly, to move the watermark.
 --
 -- p_pid               the partition
 -- p_all_cutoff        rule 1: older segments go whether consumed or not; NULL: rule off
@@ -19,16 +19,17 @@
 -- deletes beside this one is waited for; this one then counts only its own rows, against the
 -- watermark that it reads again under the lock.
 --
--- Locks: segment rows as deleted, then the partition row FOR NO KEY UPDATE (excludes pushes, clean-ups
--- and other steps; lets a pop create its consumer row) until the transaction ends. A queue drop that
--- cascades, a v1 step and a clean-up take them the other way round, and this step must be the one that
--- yields: retention_late_wait_v2 bounds each wait, and what is left of half a deadlock_timeout since the
--- first delete bounds the late one; with nothing left it does not wait at all.
+-- Locks: segment rows as deleted, then the partition row FOR NO KEY UPDATE (excludes pushes,
+-- clean-ups and other steps; lets a pop create its consumer row) until the transaction ends. A
+-- queue drop that cascades, a v1 step and a clean-up take them the other way round, and this step
+-- must be the one that yields: retention_late_wait_v2 bounds each wait, and what is left of half a
+-- deadlock_timeout since the first delete bounds the late one; with nothing left it does not wait
+-- at all.
 --
 -- One attempt a transaction, which is lost with QR001: a lock was not to be had in time; QR006: a
 -- consumer went back into the batch meanwhile; QR004: another isolation level than READ COMMITTED.
--- Writes nothing where nothing is to be deleted. No statement reads more than p_max_rows segments and
--- one. A step that is done sets the partition's own floor (retention_floors).
+-- Writes nothing where nothing is to be deleted. No statement reads more than p_max_rows segments
+-- and one. A step that is done sets the partition's own floor (retention_floors).
 --
 -- The planner settings keep every plan on the primary key, in its order: a bitmap or a sort would
 -- read all of a partition, never clean dead index entries, and lock rows in another order.
@@ -61,6 +62,11 @@ DECLARE
     v_started timestamptz;
     v_left_ms int;
     v_log_start bigint;
+    v_look bigint := LEAST(v_limit, 32);
+    v_b1 bigint;            -- the first segment that rule 1 keeps, and rule 2; NULL: none in sight
+    v_b2 bigint;
+    v_by_all boolean;       -- the whole batch goes by that rule
+    v_by_completed boolean;
     v_upper bigint;         -- segments below it go
     v_past_all boolean;     -- the batch reaches past what rule 1 alone allows
     v_new bigint;           -- one past the last deleted offset
@@ -72,8 +78,8 @@ BEGIN
         RAISE EXCEPTION 'a retention step needs READ COMMITTED, not %',
                 upper(current_setting('transaction_isolation'))
             USING ERRCODE = 'QR004',
-                HINT = 'It looks again after it has its lock, so every statement needs a snapshot of '
-                    'its own: BEGIN ISOLATION LEVEL READ COMMITTED.';
+                HINT = 'It looks again after it has its lock, so every statement needs a snapshot '
+                    'of its own: BEGIN ISOLATION LEVEL READ COMMITTED.';
     END IF;
     deleted := 0;
     messages := 0;
@@ -91,50 +97,63 @@ BEGIN
     END IF;
     watermark := v_log_start;
 
-    -- Where the prefix of each rule ends, NULL where not in this batch: each is read up to its end
-    -- and no further. A rule that is off ends at the first segment.
-    SELECT CASE WHEN e.b1 IS NULL OR e.b2 IS NULL THEN (
-               SELECT max(b.base_offset) + 1
-               FROM (
-                   SELECT s.base_offset
-                   FROM @log@.log_segments AS s
-                   WHERE s.partition_id = p_pid AND s.base_offset >= v_log_start
-                   ORDER BY s.base_offset
-                   LIMIT v_limit
-               ) AS b
-           ) ELSE GREATEST(e.b1, e.b2) END,
-           e.b1 IS NOT NULL AND (e.b2 IS NULL OR e.b2 > e.b1)
-    INTO v_upper, v_past_all
-    FROM (
-        SELECT (
-            SELECT b.base_offset
-            FROM (
-                SELECT s.base_offset, s.created_at
-                FROM @log@.log_segments AS s
-                WHERE s.partition_id = p_pid AND s.base_offset >= v_log_start
-                ORDER BY s.base_offset
-                LIMIT v_limit
-            ) AS b
-            WHERE (b.created_at < p_all_cutoff) IS NOT TRUE
-            LIMIT 1
-        ) AS b1, (
-            SELECT b.base_offset
-            FROM (
-                SELECT s.base_offset, s.end_offset, s.created_at
-                FROM @log@.log_segments AS s
-                WHERE s.partition_id = p_pid AND s.base_offset >= v_log_start
-                ORDER BY s.base_offset
-                LIMIT v_limit
-            ) AS b
-            WHERE (b.created_at < p_completed_cutoff AND b.end_offset <= (
-                SELECT min(COALESCE(c.committed, -1))
-                FROM @log@.log_consumers AS c
-                WHERE c.partition_id = p_pid
-            )) IS NOT TRUE
-            LIMIT 1
-        ) AS b2
-        OFFSET 0
-    ) AS e;
+    -- Where the prefix of each rule ends. A short look first, which reads up to the ends and no
+    -- further: most steps find few rows to delete. Where it finds no end, the whole batch is read
+    -- once, in the hope that all of it goes. A rule that is off ends at the first segment.
+    LOOP
+        SELECT e.b1, e.b2 INTO v_b1, v_b2
+        FROM (
+            SELECT (
+                SELECT b.base_offset
+                FROM (
+                    SELECT s.base_offset, s.created_at
+                    FROM @log@.log_segments AS s
+                    WHERE s.partition_id = p_pid AND s.base_offset >= v_log_start
+                    ORDER BY s.base_offset
+                    LIMIT v_look
+                ) AS b
+                WHERE (b.created_at < p_all_cutoff) IS NOT TRUE
+                LIMIT 1
+            ) AS b1, (
+                SELECT b.base_offset
+                FROM (
+                    SELECT s.base_offset, s.end_offset, s.created_at
+                    FROM @log@.log_segments AS s
+                    WHERE s.partition_id = p_pid AND s.base_offset >= v_log_start
+                    ORDER BY s.base_offset
+                    LIMIT v_look
+                ) AS b
+                WHERE (b.created_at < p_completed_cutoff AND b.end_offset <= (
+                    SELECT min(COALESCE(c.committed, -1))
+                    FROM @log@.log_consumers AS c
+                    WHERE c.partition_id = p_pid
+                )) IS NOT TRUE
+                LIMIT 1
+            ) AS b2
+        ) AS e;
+        v_upper := GREATEST(v_b1, v_b2);
+        v_past_all := v_b2 > v_b1;
+        EXIT WHEN v_past_all IS NOT NULL;
+
+        SELECT max(b.base_offset) + 1,
+               bool_and((b.created_at < p_all_cutoff) IS TRUE),
+               bool_and((b.created_at < p_completed_cutoff AND b.end_offset <= (
+                   SELECT min(COALESCE(c.committed, -1))
+                   FROM @log@.log_consumers AS c
+                   WHERE c.partition_id = p_pid
+               )) IS TRUE)
+        INTO v_upper, v_by_all, v_by_completed
+        FROM (
+            SELECT s.base_offset, s.end_offset, s.created_at
+            FROM @log@.log_segments AS s
+            WHERE s.partition_id = p_pid AND s.base_offset >= v_log_start
+            ORDER BY s.base_offset
+            LIMIT v_limit
+        ) AS b;
+        v_past_all := NOT v_by_all;
+        EXIT WHEN v_by_all OR v_by_completed OR v_upper IS NULL;
+        v_look := v_limit;
+    END LOOP;
 
     SELECT s.end_offset + 1 INTO v_new
     FROM @log@.log_segments AS s

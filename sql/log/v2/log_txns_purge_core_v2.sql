@@ -1,7 +1,7 @@
 -- signature: log_txns_purge_core_v2(uuid, timestamptz, int, boolean)
 --
--- The work of log_txns_purge_step_v2: delete a batch of sidecar rows first, then lock the partition,
--- briefly, to move the sidecar's watermark.
+-- The work of log_txns_purge_step_v2: delete a batch of sidecar rows first, then lock the
+-- partition, briefly, to move the sidecar's watermark.
 --
 -- p_pid       the partition
 -- p_cutoff    older rows go; NULL: nothing goes
@@ -11,11 +11,11 @@
 -- Columns: deleted rows and messages of this step, watermark after it, done (nothing deletable is
 -- left), refused (by the guard). A partition that does not exist: 0, 0, 0, true.
 --
--- A push that looks for duplicates holds the partition's lock: it still sees txns_start and the rows
--- above it stand still, since this step cannot commit meanwhile.
+-- A push that looks for duplicates holds the partition's lock: it still sees txns_start and the
+-- rows above it stand still, since this step cannot commit meanwhile.
 --
--- Locks, yielding, errors and planner settings are those of log_retention_core_v2, over log_txns. Writes
--- no history. A step that is done sets the partition's own floor (retention_floors).
+-- Locks, yielding, errors and planner settings are those of log_retention_core_v2, over log_txns.
+-- Writes no history. A step that is done sets the partition's own floor (retention_floors).
 CREATE OR REPLACE FUNCTION @log@.log_txns_purge_core_v2(
     p_pid uuid,
     p_cutoff timestamptz,
@@ -43,6 +43,8 @@ DECLARE
     v_started timestamptz;
     v_left_ms int;
     v_txns_start bigint;
+    v_look bigint := LEAST(v_limit, 32);
+    v_all boolean;          -- the whole batch goes
     v_upper bigint;         -- rows below it go
     v_new bigint;           -- one past the last deleted offset
     v_created timestamptz;  -- what is left at the watermark
@@ -51,8 +53,8 @@ BEGIN
         RAISE EXCEPTION 'a retention step needs READ COMMITTED, not %',
                 upper(current_setting('transaction_isolation'))
             USING ERRCODE = 'QR004',
-                HINT = 'It looks again after it has its lock, so every statement needs a snapshot of '
-                    'its own: BEGIN ISOLATION LEVEL READ COMMITTED.';
+                HINT = 'It looks again after it has its lock, so every statement needs a snapshot '
+                    'of its own: BEGIN ISOLATION LEVEL READ COMMITTED.';
     END IF;
     deleted := 0;
     messages := 0;
@@ -70,29 +72,33 @@ BEGIN
     END IF;
     watermark := v_txns_start;
 
-    -- The first row that stays, or one past the batch.
-    SELECT COALESCE((
-               SELECT b.base_offset
-               FROM (
-                   SELECT t.base_offset, t.created_at
-                   FROM @log@.log_txns AS t
-                   WHERE t.partition_id = p_pid AND t.base_offset >= v_txns_start
-                   ORDER BY t.base_offset
-                   LIMIT v_limit
-               ) AS b
-               WHERE (b.created_at < p_cutoff) IS NOT TRUE
-               LIMIT 1
-           ), (
-               SELECT max(b.base_offset) + 1
-               FROM (
-                   SELECT t.base_offset
-                   FROM @log@.log_txns AS t
-                   WHERE t.partition_id = p_pid AND t.base_offset >= v_txns_start
-                   ORDER BY t.base_offset
-                   LIMIT v_limit
-               ) AS b
-           ))
-    INTO v_upper;
+    -- The first row that stays: a short look, then the whole batch once, in the hope that all of it
+    -- goes, and only then a look through the batch.
+    LOOP
+        SELECT b.base_offset INTO v_upper
+        FROM (
+            SELECT t.base_offset, t.created_at
+            FROM @log@.log_txns AS t
+            WHERE t.partition_id = p_pid AND t.base_offset >= v_txns_start
+            ORDER BY t.base_offset
+            LIMIT v_look
+        ) AS b
+        WHERE (b.created_at < p_cutoff) IS NOT TRUE
+        LIMIT 1;
+        EXIT WHEN FOUND;
+
+        SELECT max(b.base_offset) + 1, bool_and((b.created_at < p_cutoff) IS TRUE)
+        INTO v_upper, v_all
+        FROM (
+            SELECT t.base_offset, t.created_at
+            FROM @log@.log_txns AS t
+            WHERE t.partition_id = p_pid AND t.base_offset >= v_txns_start
+            ORDER BY t.base_offset
+            LIMIT v_limit
+        ) AS b;
+        EXIT WHEN v_all OR v_upper IS NULL;
+        v_look := v_limit;
+    END LOOP;
     SELECT t.end_offset + 1 INTO v_new
     FROM @log@.log_txns AS t
     WHERE t.partition_id = p_pid AND t.base_offset >= v_txns_start AND t.base_offset < v_upper

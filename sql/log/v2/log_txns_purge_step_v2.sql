@@ -1,7 +1,7 @@
 -- signature: log_txns_purge_step_v2(uuid, timestamptz, int)
 --
--- log_txns_purge_step_v1 that takes its lock last: sidecar rows older than p_cutoff go, lowest first,
--- at most p_max_rows a step.
+-- log_txns_purge_step_v1 that takes its lock last: sidecar rows older than p_cutoff go, lowest
+-- first, at most p_max_rows a step.
 --
 -- Returns {"deleted": rows deleted, "new_txns_start": the sidecar's watermark after the step,
 -- "done": nothing deletable is left}. Locks, transaction and errors: log_txns_purge_core_v2.

@@ -8,8 +8,8 @@
 -- total_ms  from the step's first delete on it may be met in a deadlock: half of deadlock_timeout,
 --           of which the time since then is to be taken
 --
--- Half, because a waiter behind the step looks for a deadlock after one deadlock_timeout: by then the
--- step has let go. Locks: none.
+-- Half, because a waiter behind the step looks for a deadlock after one deadlock_timeout: by then
+-- the step has let go. Locks: none.
 CREATE OR REPLACE FUNCTION @log@.retention_late_wait_v2(OUT late_ms int, OUT total_ms int)
 LANGUAGE plpgsql
 STABLE
