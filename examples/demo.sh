@@ -152,6 +152,7 @@ on_signal()
 build()
 {
 	began=$(date +%s)
+	printf '   %-12s ' build
 	folder=$root/build-demo
 	[ -w "$root" ] || folder=$work/build
 	cd "$root" || exit 1
@@ -159,7 +160,7 @@ build()
 	cd / || exit 1
 	qretention=$folder/examples/qretention/qretention
 	broker=$folder/examples/broker/broker
-	item build "done in $(($(date +%s) - began)) s"
+	echo "done in $(($(date +%s) - began)) s"
 }
 
 start_server()
@@ -241,12 +242,9 @@ run_broker()
 install_packages()
 {
 	if command -v dpkg-query >/dev/null; then
-		# shellcheck disable=SC2086 # lists of words
-		setup_packages $SETUP_BUILD_PACKAGES "$@" >"$work/packages.log" || {
-			cat "$work/packages.log" >&2
-			fail "cannot install the packages that are missing"
-		}
-		indent <"$work/packages.log"
+		# shellcheck disable=SC2086 # a list of words
+		{ setup_packages $SETUP_BUILD_PACKAGES "$@" || : >"$work/no-packages"; } | indent
+		[ ! -e "$work/no-packages" ] || fail "cannot install the packages that are missing"
 	fi
 	for program in psql meson cc; do
 		command -v "$program" >/dev/null || fail "$program is missing"
