@@ -87,8 +87,14 @@ sources()
 
 check_format()
 {
-	# shellcheck disable=SC2046 # no blanks in our file names
-	clang-format-14 --style=file --dry-run -Werror $(sources)
+	outcome=0
+	for file in $(sources); do
+		if ! clang-format-14 --style=file --dry-run -Werror "$file" 2>/dev/null; then
+			echo "clang-format-14 -i $file"
+			outcome=1
+		fi
+	done
+	return $outcome
 }
 
 build_gcc()
@@ -103,13 +109,13 @@ build_clang()
 
 unit()
 {
-	meson test -C build --no-rebuild --print-errorlogs
+	CK_TIMEOUT_MULTIPLIER=5 meson test -C build --no-rebuild --print-errorlogs
 }
 
 unit_valgrind()
 {
-	meson test -C build --no-rebuild --print-errorlogs --logbase valgrindlog \
-		--timeout-multiplier 20 --wrapper "valgrind --quiet --error-exitcode=99 \
+	CK_TIMEOUT_MULTIPLIER=30 meson test -C build --no-rebuild --print-errorlogs \
+		--logbase valgrindlog --timeout-multiplier 20 --wrapper "valgrind --quiet --error-exitcode=99 \
 --leak-check=full --errors-for-leak-kinds=definite,indirect --trace-children=yes"
 }
 

@@ -18,7 +18,7 @@ import time
 import psycopg2
 import psycopg2.extensions
 
-from . import install
+from . import qret
 
 START_SECONDS = 60
 STOP_SECONDS = 20
@@ -353,8 +353,10 @@ class Cluster:
     def _template(self, parts):
         if parts not in self._templates:
             name = "template_" + "_".join(parts)
+            qret.refuse_stale()
             self.admin(f'CREATE DATABASE "{name}" TEMPLATE template0')
-            for part in parts:
-                install.install(self.dsn(name), part)
+            with qret.Context(self.dsn(name)) as context:
+                for part in parts:
+                    context.install(part)
             self._templates[parts] = name
         return self._templates[parts]

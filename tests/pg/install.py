@@ -1,4 +1,7 @@
-"""Installs sql/<part> into a database, in the order of the part's install.list."""
+"""Installs sql/<part> straight from its files, in the order of the part's install.list.
+
+For tests of the SQL itself, which try files and parts of files before any library carries them.
+Fixtures and the tests of the library install through the library."""
 
 import os
 import re

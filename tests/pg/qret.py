@@ -5,9 +5,13 @@ What a test wants to see as a return code has a call_ method or goes through con
 
 import collections
 import ctypes
+import filecmp
 import functools
 import glob
 import os
+import subprocess
+import sys
+import tempfile
 import uuid
 
 from . import qret_types as types
@@ -46,6 +50,21 @@ def path():
         if found:
             return found[-1]
     raise FileNotFoundError("libqretention.so is not built: run meson, or set QRETENTION_LIBRARY")
+
+
+@functools.lru_cache(maxsize=None)
+def refuse_stale():
+    """The library carries the SQL that it installs: beside newer files a test would try old ones."""
+    sql = os.path.join(ROOT, "sql")
+    built = os.path.join(os.path.dirname(os.path.dirname(path())), "sql", "sql_embedded.c")
+    if not os.path.exists(built):
+        return  # an installed library: nothing to compare with
+    with tempfile.TemporaryDirectory() as folder:
+        fresh, header = (os.path.join(folder, "sql_embedded" + end) for end in (".c", ".h"))
+        command = [sys.executable, os.path.join(sql, "embed.py"), sql, fresh, header]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        if not filecmp.cmp(fresh, built, shallow=False):
+            raise RuntimeError(f"{path()} is older than sql/: run meson compile -C build")
 
 
 @functools.lru_cache(maxsize=None)
