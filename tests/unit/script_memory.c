@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "script_memory.h"
 
-#include <check.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* libpq's face: connections and results, strict about their lives. */
 #include "script_pq.h"
+#include "unit.h"
 
-#include <check.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ void *__real_calloc(size_t count, size_t size);
 void  __real_free(void *block);
 
 #define CONNECTIONS_MOST 64
-#define CELLS_MOST 24
+#define CELLS_MOST 24 /* columns of a row */
 
 struct cell {
 	char value[64];
@@ -25,7 +25,7 @@ struct cell {
 
 struct pg_result {
 	ExecStatusType    status;
-	int               rows, columns;
+	int               rows, columns, width;
 	struct cell      *cells;
 	char              sqlstate[6], severity[8], message[256];
 	bool              cleared;
@@ -40,10 +40,23 @@ struct utterance {
 	struct utterance *next;
 };
 
+#define PREPARED_MOST 256
+
+/* A statement with a name. */
+struct named {
+	char        name[24], *text;
+	int         count;
+	Oid         types[16];
+	bool        known; /* by the server */
+};
+
 /* What waits to be flushed. */
 struct outgoing {
-	char            *text; /* NULL: a sync */
-	char             parameters[16384];
+	char            *text; /* NULL: a sync, or one with a name */
+	struct named    *named;
+	bool             prepares;
+	long             queued;
+	char            *parameters;
 	struct outgoing *next;
 };
 
@@ -54,6 +67,9 @@ struct pg_conn {
 	const char       *behaviour;
 	char              keywords[48][2][256];
 	int               keyword_count;
+	struct named      named[PREPARED_MOST];
+	int               named_count;
+	long              group_call;
 	bool              host_owned, finished, pipeline, nonblocking;
 	bool              dead, noticed, told, silent, chatter, aborted;
 	char              message[256];
@@ -75,8 +91,17 @@ static bool died;
 
 /* ---- Script life ------------------------------------------------------------------------------- */
 
+static void free_outgoing(struct outgoing *outgoing)
+{
+	__real_free(outgoing->text);
+	__real_free(outgoing->parameters);
+	__real_free(outgoing);
+}
+
 static void free_queue(struct pg_conn *conn)
 {
+	while (conn->named_count > 0)
+		__real_free(conn->named[--conn->named_count].text);
 	while (conn->said != NULL) {
 		struct utterance *next = conn->said->next;
 
@@ -89,8 +114,7 @@ static void free_queue(struct pg_conn *conn)
 	while (conn->unsent != NULL) {
 		struct outgoing *next = conn->unsent->next;
 
-		__real_free(conn->unsent->text);
-		__real_free(conn->unsent);
+		free_outgoing(conn->unsent);
 		conn->unsent = next;
 	}
 	conn->unsent_end = &conn->unsent;
@@ -127,11 +151,11 @@ void script_begin(void)
 void script_end(void)
 {
 	for (int i = 0; i < connection_count; i++)
-		ck_assert_msg(connections[i]->finished || connections[i]->host_owned, "connection %d was not finished", i + 1);
+		REQUIRE(connections[i]->finished || connections[i]->host_owned, "connection %d was not finished", i + 1);
 	for (int i = 0; i < connection_count; i++)
 		free_queue(connections[i]);
 	for (struct pg_result *result = results; result != NULL; result = result->older)
-		ck_assert_msg(result->cleared, "a result (%s) was not cleared", result->message);
+		REQUIRE(result->cleared, "a result (%s) was not cleared", result->message);
 	script_server_check();
 	forget();
 }
@@ -210,7 +234,7 @@ static void enter(const PGconn *used)
 {
 	struct pg_conn *conn = (struct pg_conn *)(uintptr_t)used;
 
-	ck_assert_msg(conn != NULL && !conn->finished, "libpq was called on a connection that is NULL or finished");
+	REQUIRE(conn != NULL && !conn->finished, "libpq was called on a connection that is NULL or finished");
 	script_tick();
 	calls++;
 	if (script_knobs.die_at > 0 && (script_knobs.die_connection == 0 || script_knobs.die_connection == conn->number) &&
@@ -274,17 +298,20 @@ static void encode(struct cell *cell, const char *word, size_t length)
 static struct pg_result *result_of_rows(const char *answer)
 {
 	struct pg_result *result = result_new(PGRES_TUPLES_OK);
-	int rows = 1, at = 0;
+	int rows = 1, width = 1, at = 0;
 
 	for (const char *c = answer; *c != '\0'; c++)
 		rows += *c == '/';
-	result->cells = __real_calloc((size_t)rows * CELLS_MOST, sizeof(struct cell));
+	for (const char *c = answer; *c != '\0' && *c != '/'; c++)
+		width += *c == ' ';
+	result->width = width < CELLS_MOST ? width : CELLS_MOST;
+	result->cells = __real_calloc((size_t)(rows * result->width), sizeof(struct cell));
 	while (*answer != '\0') {
 		size_t length = strcspn(answer, " /");
 
-		ck_assert_int_lt(at, CELLS_MOST);
+		REQUIRE(at < result->width, "a row of the answer is longer than the first");
 		if (length > 0) {
-			encode(&result->cells[result->rows * CELLS_MOST + at++], answer, length);
+			encode(&result->cells[result->rows * result->width + at++], answer, length);
 			result->columns = at > result->columns ? at : result->columns;
 		}
 		answer += length;
@@ -311,7 +338,7 @@ static struct pg_result *result_of_error(const char *severity, const char *sqlst
 
 static const struct pg_result *alive(const PGresult *result)
 {
-	ck_assert_msg(result != NULL && !result->cleared, "a result was used after PQclear");
+	REQUIRE(result != NULL && !result->cleared, "a result was used after PQclear");
 	return result;
 }
 
@@ -319,7 +346,7 @@ void PQclear(PGresult *result)
 {
 	if (result == NULL)
 		return;
-	ck_assert_msg(!result->cleared, "a result was cleared twice");
+	REQUIRE(!result->cleared, "a result was cleared twice");
 	result->cleared = true;
 }
 
@@ -361,9 +388,9 @@ int PQnfields(const PGresult *result)
 
 static const struct cell *cell_of(const PGresult *result, int row, int column)
 {
-	ck_assert_msg(row >= 0 && row < alive(result)->rows && column >= 0 && column < result->columns,
+	REQUIRE(row >= 0 && row < alive(result)->rows && column >= 0 && column < result->columns,
 	              "row %d, column %d of a result of %d, %d", row, column, result->rows, result->columns);
-	return &result->cells[row * CELLS_MOST + column];
+	return &result->cells[row * result->width + column];
 }
 
 Oid PQftype(const PGresult *result, int column)
@@ -394,7 +421,7 @@ static struct pg_conn *connection_new(void)
 {
 	struct pg_conn *conn = __real_calloc(1, sizeof(*conn));
 
-	ck_assert_int_lt(connection_count, CONNECTIONS_MOST);
+	REQUIRE(connection_count < CONNECTIONS_MOST, "too many connections");
 	connections[connection_count++] = conn;
 	conn->number = connection_count;
 	conn->said_end = &conn->said;
@@ -415,7 +442,7 @@ PGconn *PQconnectStartParams(const char *const *keywords, const char *const *val
 {
 	struct pg_conn *conn;
 
-	ck_assert_int_eq(expand_dbname, 0);
+	REQUIRE(expand_dbname == 0, "a database name would be expanded");
 	if (refused(NULL))
 		return NULL;
 	conn = connection_new();
@@ -455,8 +482,8 @@ void PQfinish(PGconn *conn)
 {
 	if (conn == NULL)
 		return;
-	ck_assert_msg(!conn->finished, "a connection was finished twice");
-	ck_assert_msg(!conn->host_owned, "the host's connection was finished");
+	REQUIRE(!conn->finished, "a connection was finished twice");
+	REQUIRE(!conn->host_owned, "the host's connection was finished");
 	conn->finished = true;
 	free_queue(conn);
 }
@@ -504,7 +531,7 @@ PQnoticeReceiver PQsetNoticeReceiver(PGconn *conn, PQnoticeReceiver receiver, vo
 	PQnoticeReceiver before = conn->receiver;
 
 	enter(conn);
-	ck_assert_msg(!conn->host_owned, "the notice hooks of the host's connection were changed");
+	REQUIRE(!conn->host_owned, "the notice hooks of the host's connection were changed");
 	conn->receiver = receiver;
 	conn->receiver_data = data;
 	return before;
@@ -527,7 +554,7 @@ int PQenterPipelineMode(PGconn *conn)
 	enter(conn);
 	if (refused(conn) || conn->noticed)
 		return 0;
-	ck_assert_msg(conn->said == NULL && conn->unsent == NULL, "pipeline mode entered on a busy connection");
+	REQUIRE(conn->said == NULL && conn->unsent == NULL, "pipeline mode entered on a busy connection");
 	conn->pipeline = true;
 	return 1;
 }
@@ -558,10 +585,19 @@ int PQisnonblocking(const PGconn *conn)
 
 /* ---- Sending ----------------------------------------------------------------------------------- */
 
+static char decoded[32768];
+
+static char *copy_text(const char *text)
+{
+	return strcpy(__real_calloc(1, strlen(text) + 1), text);
+}
+
 static struct outgoing *queue_outgoing(struct pg_conn *conn)
 {
 	struct outgoing *outgoing = __real_calloc(1, sizeof(*outgoing));
 
+	/* A group begins as one: its first call counts for all of it. */
+	outgoing->queued = conn->group_call = conn->group_call > 0 ? conn->group_call : calls;
 	*conn->unsent_end = outgoing;
 	conn->unsent_end = &outgoing->next;
 	return outgoing;
@@ -575,14 +611,59 @@ int PQsendQueryParams(PGconn *conn, const char *text, int count, const Oid *type
 	enter(conn);
 	if (refused(conn) || conn->noticed)
 		return 0;
-	ck_assert_msg(conn->pipeline && conn->nonblocking, "a statement was sent outside of pipeline mode");
-	ck_assert_int_eq(result_format, 1);
+	REQUIRE(conn->pipeline && conn->nonblocking, "a statement was sent outside of pipeline mode");
+	REQUIRE(result_format == 1, "an answer would come as text");
 	for (int i = 0; i < count; i++)
-		ck_assert_int_eq(formats[i], 1);
+		REQUIRE(formats[i] == 1, "a parameter travels as text");
 	outgoing = queue_outgoing(conn);
-	outgoing->text = __real_calloc(1, strlen(text) + 1);
-	strcpy(outgoing->text, text);
-	script_decode_parameters(outgoing->parameters, sizeof(outgoing->parameters), count, types, values, lengths);
+	outgoing->text = copy_text(text);
+	script_decode_parameters(decoded, sizeof(decoded), count, types, values, lengths);
+	outgoing->parameters = copy_text(decoded);
+	return 1;
+}
+
+int PQsendPrepare(PGconn *conn, const char *name, const char *text, int count, const Oid *types)
+{
+	struct outgoing *outgoing;
+	struct named *named;
+
+	enter(conn);
+	if (refused(conn) || conn->noticed)
+		return 0;
+	REQUIRE(conn->pipeline && !conn->host_owned, "a statement was prepared on the host's connection");
+	REQUIRE(conn->named_count < PREPARED_MOST, "too many prepared statements");
+	named = &conn->named[conn->named_count++];
+	snprintf(named->name, sizeof(named->name), "%s", name);
+	named->text = copy_text(text);
+	named->count = count;
+	for (int i = 0; i < count; i++)
+		named->types[i] = types[i];
+	outgoing = queue_outgoing(conn);
+	outgoing->named = named;
+	outgoing->prepares = true;
+	return 1;
+}
+
+int PQsendQueryPrepared(PGconn *conn, const char *name, int count, const char *const *values, const int *lengths, const int *formats,
+                        int result_format)
+{
+	struct outgoing *outgoing;
+	struct named *named = conn->named;
+
+	enter(conn);
+	if (refused(conn) || conn->noticed)
+		return 0;
+	while (named < conn->named + conn->named_count && strcmp(named->name, name) != 0)
+		named++;
+	REQUIRE(named < conn->named + conn->named_count, "%s was never prepared here", name);
+	REQUIRE(result_format == 1, "an answer would come as text");
+	REQUIRE(count == named->count, "%s has %d parameters", name, named->count);
+	for (int i = 0; i < count; i++)
+		REQUIRE(formats[i] == 1, "a parameter travels as text");
+	outgoing = queue_outgoing(conn);
+	outgoing->named = named;
+	script_decode_parameters(decoded, sizeof(decoded), count, named->types, values, lengths);
+	outgoing->parameters = copy_text(decoded);
 	return 1;
 }
 
@@ -591,8 +672,9 @@ int PQpipelineSync(PGconn *conn)
 	enter(conn);
 	if (refused(conn) || conn->noticed)
 		return 0;
-	ck_assert_msg(conn->pipeline, "a sync outside of pipeline mode");
+	REQUIRE(conn->pipeline, "a sync outside of pipeline mode");
 	queue_outgoing(conn);
+	conn->group_call = 0;
 	return 1;
 }
 
@@ -613,7 +695,7 @@ static void tell_notice(struct pg_conn *conn)
 {
 	struct pg_result *notice = result_of_error("WARNING", "01000", "careful,\nserver speaking");
 
-	ck_assert_msg(conn->receiver != NULL, "a notice would go to stderr");
+	REQUIRE(conn->receiver != NULL, "a notice would go to stderr");
 	conn->receiver(conn->receiver_data, notice);
 	notice->cleared = true;
 }
@@ -621,8 +703,8 @@ static void tell_notice(struct pg_conn *conn)
 /* The server takes one statement. */
 static void serve(struct pg_conn *conn, const struct outgoing *outgoing)
 {
-	struct script_call call = { conn->number, script_statement_name(outgoing->text), outgoing->parameters, outgoing->text, 0, 0 };
-	const char *answer;
+	const char *text = outgoing->named != NULL ? outgoing->named->text : outgoing->text, *answer;
+	struct script_call call = { conn->number, script_statement_name(text), outgoing->parameters, text, outgoing->queued, 0, 0 };
 	char sqlstate[6];
 
 	if (conn->dead)
@@ -632,7 +714,16 @@ static void serve(struct pg_conn *conn, const struct outgoing *outgoing)
 		say(conn, NULL, 0);
 		return;
 	}
-	script_answer(&call, &answer);
+	if (outgoing->prepares) {
+		outgoing->named->known = true;
+		say(conn, result_new(PGRES_COMMAND_OK), 0);
+		say(conn, NULL, 0);
+		return;
+	}
+	if (outgoing->named != NULL && !outgoing->named->known)
+		answer = "ERROR 26000 no such prepared statement";
+	else
+		script_answer(&call, &answer);
 	if (call.flags & SCRIPT_NOTICE)
 		tell_notice(conn);
 	conn->silent = conn->silent || (call.flags & SCRIPT_SILENT);
@@ -676,14 +767,13 @@ int PQflush(PGconn *conn)
 		struct outgoing *outgoing = conn->unsent;
 
 		conn->unsent = outgoing->next;
-		if (outgoing->text != NULL) {
+		if (outgoing->text != NULL || outgoing->named != NULL) {
 			serve(conn, outgoing);
 		} else if (!conn->dead) {
 			say(conn, result_new(PGRES_PIPELINE_SYNC), 0);
 			conn->aborted = false;
 		}
-		__real_free(outgoing->text);
-		__real_free(outgoing);
+		free_outgoing(outgoing);
 	}
 	conn->unsent_end = &conn->unsent;
 	return 0;
@@ -707,7 +797,7 @@ int PQisBusy(PGconn *conn)
 	if (conn->silent || conn->chatter || conn->noticed)
 		return 0;
 	if (conn->said == NULL)
-		return conn->dead;
+		return conn->dead || conn->unsent != NULL;
 	return !conn->said->arrived;
 }
 
@@ -731,7 +821,7 @@ PGresult *PQgetResult(PGconn *conn)
 		conn->told = true;
 		return result_of_error("", "", conn->message);
 	}
-	ck_assert_msg(first->arrived, "PQgetResult would block");
+	REQUIRE(first->arrived, "PQgetResult would block");
 	conn->said = first->next;
 	if (conn->said == NULL)
 		conn->said_end = &conn->said;
@@ -746,7 +836,7 @@ static struct pg_conn *connection_of(int fd)
 {
 	int at = fd - SCRIPT_FD_BASE - 1;
 
-	ck_assert_msg(at >= 0 && at < connection_count && !connections[at]->finished, "a descriptor that is closed was polled");
+	REQUIRE(at >= 0 && at < connection_count && !connections[at]->finished, "a descriptor that is closed was polled");
 	return connections[at];
 }
 

@@ -46,6 +46,7 @@ struct script_call {
 	int         connection; /* as above */
 	const char *statement, *parameters;
 	const char *text;       /* as sent */
+	long        queued;     /* which call of libpq it was */
 	int32_t     delay_ms;
 	unsigned    flags;
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The script's side of the server: which statement came, with which parameters, and what is answered. */
 #include "script_pq.h"
+#include "unit.h"
 
-#include <check.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,7 +65,7 @@ void script_server_reset(void)
 	memset(sent, 0, sizeof(sent));
 	options_free(&options);
 	options_init(&options);
-	ck_assert_int_eq(statements_build(&statements, &options), QRET_DONE);
+	REQUIRE(statements_build(&statements, &options) == QRET_DONE, "the world could not be set up");
 }
 
 void script_option(const char *name, const char *value)
@@ -73,8 +73,8 @@ void script_option(const char *name, const char *value)
 	struct error error;
 	bool clamped;
 
-	ck_assert_int_eq(options_set(&options, name, value, &clamped, &error), QRET_DONE);
-	ck_assert_int_eq(statements_build(&statements, &options), QRET_DONE);
+	REQUIRE(options_set(&options, name, value, &clamped, &error) == QRET_DONE, "the world could not be set up");
+	REQUIRE(statements_build(&statements, &options) == QRET_DONE, "the world could not be set up");
 }
 
 void script_expect(const struct script_entry *list, size_t count)
@@ -91,7 +91,7 @@ void script_serve(script_server model)
 
 void script_server_check(void)
 {
-	ck_assert_msg(position == entry_count, "script[%zu]: %s was not sent", position,
+	REQUIRE(position == entry_count, "script[%zu]: %s was not sent", position,
 	              position < entry_count ? entries[position].statement : "");
 	statements_free(&statements);
 	options_free(&options);
@@ -145,16 +145,16 @@ void script_answer(struct script_call *call, const char **ret_answer)
 	note_sent(call->statement);
 	if (server != NULL) {
 		*ret_answer = server(call);
-		ck_assert_msg(*ret_answer != NULL, "the model server has no answer to %s(%s)", call->statement, call->parameters);
+		REQUIRE(*ret_answer != NULL, "the model server has no answer to %s(%s)", call->statement, call->parameters);
 		return;
 	}
-	ck_assert_msg(position < entry_count, "script[%zu]: over, but %s(%s) came", position, call->statement, call->parameters);
+	REQUIRE(position < entry_count, "script[%zu]: over, but %s(%s) came", position, call->statement, call->parameters);
 	entry = &entries[position];
-	ck_assert_msg(strcmp(entry->statement, call->statement) == 0, "script[%zu]: expected %s, got %s(%s)", position,
+	REQUIRE(strcmp(entry->statement, call->statement) == 0, "script[%zu]: expected %s, got %s(%s)", position,
 	              entry->statement, call->statement, call->parameters);
-	ck_assert_msg(entry->parameters == NULL || strcmp(entry->parameters, call->parameters) == 0,
+	REQUIRE(entry->parameters == NULL || strcmp(entry->parameters, call->parameters) == 0,
 	              "script[%zu]: expected %s(%s), got (%s)", position, entry->statement, entry->parameters, call->parameters);
-	ck_assert_msg(entry->connection == 0 || entry->connection == call->connection, "script[%zu]: %s came on connection %d",
+	REQUIRE(entry->connection == 0 || entry->connection == call->connection, "script[%zu]: %s came on connection %d",
 	              position, entry->statement, call->connection);
 	call->delay_ms = entry->delay_ms;
 	call->flags = entry->flags;

@@ -25,7 +25,7 @@ const char *world_facts(bool second_steps)
 
 int world_partition_of(const struct script_call *call)
 {
-	ck_assert_int_eq(call->parameters[0], '#');
+	REQUIRE(call->parameters[0] == '#', "%s has no partition", call->statement);
 	return atoi(call->parameters + 1);
 }
 
@@ -119,11 +119,11 @@ static void on_record(void *user_data, const struct qret_log_record *record)
 
 	(void)user_data;
 	world.log_records++;
-	ck_assert(unit_is_utf8(record->text));
+	REQUIRE(unit_is_utf8(record->text), "the world could not be set up");
 	snprintf(world.log + length, sizeof(world.log) - length, "%s\n", record->text);
 }
 
-static void begin(int partitions, int64_t segments)
+void world_script(int partitions, int64_t segments)
 {
 	memset(&world, 0, sizeof(world));
 	script_begin();
@@ -133,33 +133,38 @@ static void begin(int partitions, int64_t segments)
 	world.second_steps = true;
 	for (int i = 0; i < partitions; i++)
 		world.segments[i] = segments;
-	ck_assert_int_eq(qret_ctx_new(&world.ctx), QRET_DONE);
-	ck_assert_int_eq(qret_set_log(world.ctx, QRET_LOG_DEBUG, on_record, NULL, NULL), QRET_DONE);
+}
+
+static void begin(int partitions, int64_t segments)
+{
+	world_script(partitions, segments);
+	REQUIRE(qret_ctx_new(&world.ctx) == QRET_DONE, "the world could not be set up");
+	REQUIRE(qret_set_log(world.ctx, QRET_LOG_DEBUG, on_record, NULL, NULL) == QRET_DONE, "the world could not be set up");
 	world_set("partition_cleanup", "off");
 }
 
 void world_begin(int partitions, int64_t segments)
 {
 	begin(partitions, segments);
-	ck_assert_int_eq(qret_connect(world.ctx, "host=server user=u password=s3cret"), QRET_DONE);
+	REQUIRE(qret_connect(world.ctx, "host=server user=u password=s3cret") == QRET_DONE, "the world could not be set up");
 }
 
 void world_begin_attached(int partitions, int64_t segments)
 {
 	begin(partitions, segments);
-	ck_assert_int_eq(qret_attach(world.ctx, script_host_connection()), QRET_DONE);
+	REQUIRE(qret_attach(world.ctx, script_host_connection()) == QRET_DONE, "the world could not be set up");
 }
 
 void world_end(void)
 {
-	ck_assert_msg(strstr(world.log, "s3cret") == NULL, "the password was logged");
+	REQUIRE(strstr(world.log, "s3cret") == NULL, "the password was logged");
 	qret_ctx_free(world.ctx);
 	script_end();
 }
 
 void world_set(const char *option, const char *value)
 {
-	ck_assert_msg(qret_set_option(world.ctx, option, value) == QRET_DONE, "%s", qret_error_message(world.ctx));
+	REQUIRE(qret_set_option(world.ctx, option, value) == QRET_DONE, "%s", qret_error_message(world.ctx));
 	script_option(option, value);
 }
 
@@ -170,7 +175,7 @@ int world_cycle(struct qret_cycle_report *ret_report)
 	memset(ret_report, 0, sizeof(*ret_report));
 	ret_report->size = sizeof(*ret_report);
 	rc = qret_run_cycle(world.ctx, ret_report);
-	ck_assert_int_eq(ret_report->outcome, rc);
+	REQUIRE(ret_report->outcome == rc, "the world could not be set up");
 	return rc;
 }
 

@@ -28,6 +28,9 @@ struct world {
 };
 extern struct world world;
 
+/* A fresh script and world, without a context: world_end wants one all the same, or NULL. */
+void world_script(int partitions, int64_t segments);
+
 /* A fresh script, world and context, connected, with gate = session and the partition clean-up off. */
 void world_begin(int partitions, int64_t segments);
 
