@@ -1,4 +1,6 @@
-"""What is due and what must be left, said slowly, from the rows alone: no floor, no index, no step."""
+"""What is due and what must be left, said slowly, from the rows alone: no floor, no index, no
+step.
+"""
 
 import datetime
 
@@ -27,17 +29,21 @@ class Oracle:
         self.policies = {
             row[0]: row[1:]
             for row in rows(
-                "SELECT id::text, retention_enabled, retention_seconds, completed_retention_seconds,"
+                "SELECT id::text, retention_enabled, retention_seconds,"
+                " completed_retention_seconds,"
                 " max_wait_time_seconds, dedup_window_seconds FROM {q}.queues"
             )
         }
         self.partitions = {
             row[0]: row[1:]
-            for row in rows("SELECT id::text, queue_id::text, log_start, txns_start FROM {q}.log_partitions")
+            for row in rows(
+                "SELECT id::text, queue_id::text, log_start, txns_start FROM {q}.log_partitions"
+            )
         }
         self.segments = self._grouped(
             rows(
-                "SELECT partition_id::text, base_offset, end_offset, created_at FROM {q}.log_segments"
+                "SELECT partition_id::text, base_offset, end_offset, created_at FROM"
+                " {q}.log_segments"
                 " ORDER BY base_offset"
             )
         )
@@ -129,7 +135,8 @@ def rows_left(db, schema="queen"):
     found = {}
     for column, table in (("log_start", "log_segments"), ("txns_start", "log_txns")):
         for pid, bases in db.sql(
-            f"SELECT p.id::text, array_remove(array_agg(x.base_offset ORDER BY x.base_offset), NULL)"
+            f"SELECT p.id::text, array_remove(array_agg(x.base_offset ORDER BY"
+            f" x.base_offset), NULL)"
             f" FROM {schema}.log_partitions AS p LEFT JOIN {schema}.{table} AS x"
             f" ON x.partition_id = p.id AND x.base_offset >= p.{column} GROUP BY p.id"
         ):

@@ -1,4 +1,6 @@
-"""The second steps called as hosts and as the library call them, and calls that run beside a test."""
+"""The second steps called as hosts and as the library call them, and calls that run beside a
+test.
+"""
 
 import threading
 import time
@@ -44,7 +46,9 @@ def client(log, name, *args):
 
 
 class Beside:
-    """A call on a connection of its own, in a thread: its answer or its error, and how long it took."""
+    """A call on a connection of its own, in a thread: its answer or its error, and how long it
+    took.
+    """
 
     def __init__(self, db, text, *args, settings=(), application="beside"):
         self.connection = db.connect(application_name=application)

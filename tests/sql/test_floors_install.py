@@ -1,4 +1,6 @@
-"""Floors come to a system that is alive, to odd names, hostile paths and narrow roles (L18, L12)."""
+"""Floors come to a system that is alive, to odd names, hostile paths and narrow roles (L18,
+L12).
+"""
 
 import contextlib
 import threading
@@ -20,6 +22,10 @@ def missing(db, schema="queen"):
         f"SELECT count(*) FROM {schema}.log_partitions AS p WHERE NOT EXISTS"
         f" (SELECT FROM {schema}.retention_floors AS f WHERE f.partition_id = p.id)"
     )
+
+
+def trigger_enabled(db):
+    return db.one("SELECT tgenabled FROM pg_trigger WHERE tgname = 'retention_floors_inserted'")
 
 
 def test_L18_install_on_a_live_system_files_old_and_new_partitions(empty_db):
@@ -51,14 +57,14 @@ def test_L18_install_on_a_live_system_files_old_and_new_partitions(empty_db):
     assert errors == []
     assert min(made) > 0
     assert missing(empty_db) == 0
-    assert empty_db.one(
-        "SELECT tgenabled FROM pg_trigger WHERE tgname = 'retention_floors_inserted'"
-    ) == "A"
+    assert trigger_enabled(empty_db) == "A"
     assert empty_db.one("SELECT count(*) FROM pg_index WHERE NOT indisvalid") == 0
 
 
 def test_L18_the_trigger_is_created_behind_a_lock_timeout(empty_db):
-    """A transaction that holds on to the table delays the install, and nobody queues behind it for long."""
+    """A transaction that holds on to the table delays the install, and nobody queues behind it for
+    long.
+    """
     install.install(empty_db.dsn, "broker")
     install.install(empty_db.dsn, "log")
     empty_db.sql("DROP TRIGGER retention_floors_inserted ON queen.log_partitions")
@@ -90,7 +96,7 @@ def test_L18_installing_again_keeps_what_is_known_and_rights_a_disabled_trigger(
     log.sql("ALTER TABLE {q}.log_partitions ENABLE TRIGGER retention_floors_inserted")
     install.install(db.dsn, "log")
     assert log.sql("SELECT f::text FROM {q}.retention_floors AS f") == known
-    assert log.one("SELECT tgenabled FROM pg_trigger WHERE tgname = 'retention_floors_inserted'") == "A"
+    assert trigger_enabled(db) == "A"
 
 
 def test_L18_floors_lost_with_a_restored_database_come_back_by_installing(db):
@@ -119,14 +125,18 @@ def test_B80_any_schema_name_will_do(empty_db, schema):
 
 HOSTILE = """
     CREATE SCHEMA attacker;
-    CREATE FUNCTION attacker.now() RETURNS timestamptz LANGUAGE sql AS $$ SELECT 'infinity'::timestamptz $$;
+    CREATE FUNCTION attacker.now() RETURNS timestamptz LANGUAGE sql
+        AS $$ SELECT 'infinity'::timestamptz $$;
     CREATE FUNCTION attacker.make_interval(secs float8) RETURNS interval LANGUAGE sql
         AS $$ SELECT interval '-100 years' $$;
-    CREATE FUNCTION attacker.yes(timestamptz, timestamptz) RETURNS bool LANGUAGE sql AS $$ SELECT true $$;
+    CREATE FUNCTION attacker.yes(timestamptz, timestamptz) RETURNS bool LANGUAGE sql
+        AS $$ SELECT true $$;
     CREATE FUNCTION attacker.yes(uuid, uuid) RETURNS bool LANGUAGE sql AS $$ SELECT true $$;
     CREATE FUNCTION attacker.yes(int4, int4) RETURNS bool LANGUAGE sql AS $$ SELECT true $$;
-    CREATE OPERATOR attacker.< (FUNCTION = attacker.yes, LEFTARG = timestamptz, RIGHTARG = timestamptz);
-    CREATE OPERATOR attacker.> (FUNCTION = attacker.yes, LEFTARG = timestamptz, RIGHTARG = timestamptz);
+    CREATE OPERATOR attacker.< (FUNCTION = attacker.yes,
+        LEFTARG = timestamptz, RIGHTARG = timestamptz);
+    CREATE OPERATOR attacker.> (FUNCTION = attacker.yes,
+        LEFTARG = timestamptz, RIGHTARG = timestamptz);
     CREATE OPERATOR attacker.= (FUNCTION = attacker.yes, LEFTARG = uuid, RIGHTARG = uuid);
     CREATE OPERATOR attacker.> (FUNCTION = attacker.yes, LEFTARG = int4, RIGHTARG = int4);
     CREATE TYPE attacker.timestamptz AS ENUM ('never');
@@ -138,7 +148,9 @@ HOSTILE = """
 def test_B77_a_hostile_path_and_temporary_tables_are_not_used(db, path):
     log = Log(db)
     log.sql(HOSTILE)
-    queue = log.queue(retention_enabled=True, retention_seconds=9 * DAY, completed_retention_seconds=DAY)
+    queue = log.queue(
+        retention_enabled=True, retention_seconds=9 * DAY, completed_retention_seconds=DAY
+    )
     pid = log.partition(queue=queue)
     log.segments(pid, [50 * DAY, 5 * DAY, 0])
     log.consumer(pid, 3)
@@ -148,14 +160,13 @@ def test_B77_a_hostile_path_and_temporary_tables_are_not_used(db, path):
     for name in ("log_partitions", "log_segments", "queues", "retention_floors", "log_consumers"):
         client.sql(f"CREATE TEMPORARY TABLE {name} (nothing int)")
     client.sql(f"SET search_path = {path}")
-    texts = {name: client.text(name) for name in ("worklist_scan", "worklist_by_id", "worklist_due")}
-    names = {name: text.replace("::text", "::pg_catalog.text") for name, text in texts.items()}
-    for name, text in names.items():
+    for name in ("worklist_scan", "worklist_by_id", "worklist_due"):
+        text = client.text(name).replace("::text", "::pg_catalog.text")
         client.sql(f"PREPARE {name} AS {text}")
     rows = client.sql("EXECUTE worklist_scan (NULL, NULL, 10)")
     assert len(rows) == 1 and rows[0][1] == pid and rows[0][3] < clock and rows[0][6] is None
     assert client.sql("EXECUTE worklist_by_id (%s, %s)", str(clock), "{" + pid + "}")[0][1] == pid
-    assert len(client.sql("EXECUTE worklist_due (NULL, 9, NULL, NULL, NULL, NULL, NULL, NULL, NULL)")) == 2
+    assert len(client.sql(f"EXECUTE worklist_due (NULL, 9{', NULL' * 7})")) == 2
     for version in (1, 2):
         for step, cutoffs in (("retention", 2), ("txns", 1), ("max_wait", 1)):
             name = f"step_{step}_v{version}"
@@ -202,9 +213,11 @@ def test_B79_the_documented_grants_are_enough_for_a_cycle_by_floors(granted, ver
 
 def test_B78_nobody_else_may_call_what_floors_install(granted):
     rows = granted.sql(
-        "SELECT p.oid::regprocedure::text FROM pg_proc AS p WHERE p.pronamespace = 'queen'::regnamespace"
+        "SELECT p.oid::regprocedure::text FROM pg_proc AS p WHERE p.pronamespace ="
+        " 'queen'::regnamespace"
         " AND (p.proname ~ '^retention_(floors|cutoffs|late)' OR p.proname ~ '_v2$')"
         " AND has_function_privilege('public', p.oid, 'EXECUTE')"
     )
     assert rows == []
-    assert not granted.one("SELECT has_table_privilege('public', 'queen.retention_floors', 'SELECT')")
+    table = "queen.retention_floors"
+    assert not granted.one("SELECT has_table_privilege('public', %s, 'SELECT')", table)

@@ -1,7 +1,7 @@
 """Random lives of a log under mode `due`, held against a slow oracle after every cycle (L18, L19).
 
-Windows are whole thousands of seconds and ages lie half-way between, so that the seconds a test takes
-decide nothing. Time passes by moving every stamp, the floors and the hints alike.
+Windows are whole thousands of seconds and ages lie half-way between, so that the seconds a test
+takes decide nothing. Time passes by moving every stamp, the floors and the hints alike.
 """
 
 import random
@@ -10,7 +10,7 @@ import uuid
 import pytest
 
 from pg.broker import Broker
-from sql.floors_client import HINTS, Client, Cycle
+from sql.floors_client import CUTOFFS, HINTS, Client, Cycle
 from sql.floors_oracle import Oracle, rows_left
 
 UNIT = 1000
@@ -101,7 +101,8 @@ class World:
 
     def shift(self, seconds):
         self.db.sql(
-            "UPDATE queen.retention_floors SET segments_floor = segments_floor - make_interval(secs => %s),"
+            "UPDATE queen.retention_floors SET segments_floor = segments_floor -"
+            " make_interval(secs => %s),"
             " txns_floor = txns_floor - make_interval(secs => %s)",
             seconds,
             seconds,
@@ -172,7 +173,9 @@ class World:
         queue = self.rng.choice(self.queues)
         mine = {
             row[0]
-            for row in self.db.sql("SELECT id::text FROM queen.log_partitions WHERE queue_id = %s", queue)
+            for row in self.db.sql(
+                "SELECT id::text FROM queen.log_partitions WHERE queue_id = %s", queue
+            )
         }
         assert self.db.one("SELECT queen.retention_floors_reset_v1(%s)", queue) == len(mine)
         self.wrong -= mine
@@ -191,8 +194,10 @@ class World:
         """A walk may leave marks that only the next look clears; never twice in a row."""
         return self.client.walk_round() == []
 
-    OF_ONE = [push] * 8 + [pop] * 6 + [ack, ack, seek, subscribe, subscribe, unsubscribe, drop_partition]
-    OF_ALL = [create_partition] * 4 + [configure] * 4 + [time_passes] * 5 + [create_queue, drop_queue]
+    OF_ONE = [push] * 8 + [pop] * 6 + [ack, ack, seek, subscribe, subscribe, unsubscribe]
+    OF_ONE += [drop_partition]
+    OF_ALL = [create_partition] * 4 + [configure] * 4 + [time_passes] * 5
+    OF_ALL += [create_queue, drop_queue]
     DAMAGE = [restore_rows, restore_rows, age_by_hand, move, lose_floors]
     REPAIR = [rebuild, reset, reset_queue, walk, walk]
 
@@ -235,7 +240,7 @@ class World:
         self.client.refresh(set(found) | released, clock)
         found, released, clock = self.listed(None)
         oracle = Oracle(self.db, clock)
-        due = {pid for pid, item in found.items() if any(item[c] for c in item if c.endswith("cutoff"))}
+        due = {pid for pid, item in found.items() if any(item[name] for name in CUTOFFS)}
         assert due - self.wrong == set(oracle.due()) - self.wrong
         assert released - self.wrong == set()
 
@@ -249,7 +254,8 @@ class World:
         marked = {
             row[0]
             for row in self.db.sql(
-                "SELECT partition_id::text FROM queen.retention_floors WHERE pinned_since IS NOT NULL"
+                "SELECT partition_id::text FROM queen.retention_floors WHERE pinned_since IS"
+                " NOT NULL"
             )
         }
         assert marked - self.wrong == Oracle(self.db, clock).pinned() - self.wrong

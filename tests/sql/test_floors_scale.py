@@ -1,4 +1,6 @@
-"""What the library's statements read at 100,000 partitions: buffers, not milliseconds (L17 to L19, L4)."""
+"""What the library's statements read at 100,000 partitions: buffers, not milliseconds (L17 to L19,
+L4).
+"""
 
 import json
 
@@ -113,7 +115,8 @@ def some_ids(log, count):
     return [
         row[0]
         for row in log.sql(
-            "SELECT partition_id::text FROM {q}.retention_floors ORDER BY md5(partition_id::text) LIMIT %s",
+            "SELECT partition_id::text FROM {q}.retention_floors ORDER BY"
+            " md5(partition_id::text) LIMIT %s",
             count,
         )
     ]
@@ -188,7 +191,10 @@ def test_L18_B07_B23_P7_dead_entries_under_a_held_snapshot_are_not_crawled(big):
     """Everything was due and is raised while a snapshot is held, so nothing can be cleaned away."""
     client = Client(big.db)
     ours = "WHERE partition_id >= %s"
-    age = "UPDATE {q}.retention_floors SET segments_floor = now() - interval %s, txns_floor = now() "
+    age = (
+        "UPDATE {q}.retention_floors"
+        " SET segments_floor = now() - interval %s, txns_floor = now() "
+    )
     big.sql(age + ours, "10 days", HALF)
     big.sql("VACUUM {q}.retention_floors")
     holder = big.db.connect(autocommit=False)
@@ -204,7 +210,8 @@ def test_L18_B07_B23_P7_dead_entries_under_a_held_snapshot_are_not_crawled(big):
     assert crawl > 20 * used  # the trap is real: a look from the start pays for it
     assert Cycle(client).run(full=True, recheck=False) == 0
     holder.rollback()
-    # And once the snapshot is gone, and a transaction later, a look from the start cleans as it goes.
+    # And once the snapshot is gone, and a transaction later, a look from the start cleans as it
+    # goes.
     for _ in range(3):
         big.sql("SELECT pg_current_xact_id()")
         client.due()
@@ -222,7 +229,8 @@ def test_B52_the_floors_of_a_busy_partition_stay_cheap_under_a_held_snapshot(big
         cursor.execute("SELECT 1")
     for n in range(1000):
         big.sql(
-            "UPDATE {q}.retention_floors SET segments_floor = %s - interval '1 hour' + %s * interval '1 ms'"
+            "UPDATE {q}.retention_floors SET segments_floor = %s - interval '1 hour' + %s *"
+            " interval '1 ms'"
             " WHERE partition_id = %s",
             big.clock,
             n,

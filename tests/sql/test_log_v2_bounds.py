@@ -1,4 +1,6 @@
-"""What the second steps read: their batch, whatever the statistics and whatever lies dead (L4, L23)."""
+"""What the second steps read: their batch, whatever the statistics and whatever lies dead (L4,
+L23).
+"""
 
 import pytest
 

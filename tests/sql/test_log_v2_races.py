@@ -1,4 +1,6 @@
-"""The second steps beside everyone who takes the same locks, most of them the other way round (L23)."""
+"""The second steps beside everyone who takes the same locks, most of them the other way round
+(L23).
+"""
 
 import time
 
@@ -144,7 +146,9 @@ def test_L23_a_step_beside_one_that_rolls_back_takes_everything(db, log, pid):
     assert log.watermark(pid) == 200
 
 
-@pytest.mark.parametrize("committed, code", [(198, "QR006"), (-1, "QR006"), (199, None), (500, None)])
+@pytest.mark.parametrize(
+    "committed, code", [(198, "QR006"), (-1, "QR006"), (199, None), (500, None)]
+)
 def test_L23_a_seek_into_the_batch_is_seen_under_the_lock(db, log, broker, pid, committed, code):
     log.sql("BEGIN")
     log.sql(LOCK, pid)
@@ -200,7 +204,9 @@ def test_L23_a_cleanup_spares_a_partition_whose_step_has_not_committed(db, log, 
     log.sql("UPDATE {q}.log_consumers SET created_at = now() - interval '90 days'")
     log.sql("BEGIN")
     assert Steps(log).retain(2, pid, DAY)["deleted"] == 20
-    cleanup = Beside(db, "SELECT queen.log_partition_cleanup_step_v1(now() - interval '30 days', 10)")
+    cleanup = Beside(
+        db, "SELECT queen.log_partition_cleanup_step_v1(now() - interval '30 days', 10)"
+    )
     assert cleanup.join().answer["deleted"] == 0
     log.sql("COMMIT")
     assert log.cleanup()["deleted"] == 1
@@ -245,7 +251,8 @@ def test_L23_steps_of_both_versions_side_by_side_count_each_segment_once(db, log
         " IF (answer ->> 'done')::bool THEN EXIT; END IF;"
         " EXCEPTION WHEN sqlstate 'QR001' THEN NULL; END; COMMIT; END LOOP; END $$"
     )
-    calls = [Beside(db, loop % (version, rows)) for version, rows in ((1, 3), (2, 7), (2, 2 + seed))]
+    kinds = ((1, 3), (2, 7), (2, 2 + seed))
+    calls = [Beside(db, loop % kind) for kind in kinds]
     for call in calls:
         assert call.join().error is None
     assert left(log, pid) == (0, 400, 4000)

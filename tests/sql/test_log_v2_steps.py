@@ -1,4 +1,6 @@
-"""The second steps do what the contract's steps do, count what they did, and leave no trace (L23)."""
+"""The second steps do what the contract's steps do, count what they did, and leave no trace
+(L23).
+"""
 
 import random
 
@@ -141,7 +143,8 @@ def test_L11_another_isolation_level_is_refused(log, level):
 def test_L12_settings_are_put_back_inside_a_host_s_transaction(log, steps):
     pid = log.partition()
     log.segments(pid, [50 * DAY] * 3)
-    names = ("lock_timeout", "enable_seqscan", "enable_bitmapscan", "enable_sort", "jit", "search_path")
+    names = ("lock_timeout", "enable_seqscan", "enable_bitmapscan", "enable_sort", "jit")
+    names += ("plan_cache_mode", "search_path")
     log.connection.autocommit = False
     log.sql("SET LOCAL lock_timeout = '7s'")
     before = [log.one(f"SHOW {name}") for name in names]
