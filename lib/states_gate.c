@@ -14,14 +14,17 @@ int state_gate(struct qret_ctx *ctx)
 	struct error error;
 	int rc;
 
-	if (ctx->gate.held || context_number(ctx, OPTION_GATE) == GATE_NONE) {
+	/* A claim that has its barrier before it is not a gate yet. */
+	if ((ctx->gate.held && !ctx->gate.barrier) ||
+	    context_number(ctx, OPTION_GATE) == GATE_NONE) {
 		ctx->gate.by_host = ctx->gate.by_host || ctx->cycle.plan == PLAN_TAKE;
 		ctx->gate.held = ctx->gate.held || ctx->cycle.plan == PLAN_TAKE;
 		return gate_passed(ctx);
 	}
 	rc = state_ask(ctx, leader_take_bind, &answer, &error);
 	/* The steps of an earlier leader outlast our patience: give the claim back, it is tried again. */
-	if (rc < 0 && ctx->gate.barrier && sqlstate_rule(error.sqlstate)->action == SQLSTATE_LOCKED) {
+	if (rc < 0 && ctx->gate.barrier &&
+	    sqlstate_rule(error.sqlstate)->action == SQLSTATE_LOCKED) {
 		ctx->cycle.outcome = QRET_BUSY;
 		return state_leave(ctx);
 	}
@@ -46,7 +49,8 @@ int state_release(struct qret_ctx *ctx)
 	struct error error;
 	int rc;
 
-	if (!ctx->gate.held || (ctx->gate.by_host && ctx->cycle.plan != PLAN_RELEASE && !ctx->gate.barrier))
+	if (!ctx->gate.held ||
+	    (ctx->gate.by_host && ctx->cycle.plan != PLAN_RELEASE && !ctx->gate.barrier))
 		return state_move(ctx, STATE_END);
 	if (context_number(ctx, OPTION_GATE) == GATE_NONE) {
 		ctx->gate.held = ctx->gate.by_host = false;
@@ -63,7 +67,8 @@ int state_release(struct qret_ctx *ctx)
 	if (rc != QRET_DONE)
 		leader_release_failed(ctx, error.message);
 	else if (!leader_release_read(ctx, answer))
-		leader_release_failed(ctx, "the server says that this session did not hold the gate");
+		leader_release_failed(ctx,
+		                      "the server says that this session did not hold the gate");
 	result_free(answer);
 	return state_move(ctx, STATE_END);
 }
