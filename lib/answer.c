@@ -51,14 +51,16 @@ static void finish_single(struct qret_ctx *ctx, struct slot *slot, struct outcom
 	if (outcome->refused) {
 		struct error error;
 
-		error_set(&error, QRET_ERR_ARGUMENT, false, "cutoffs come from the server's clock: build the work list again",
+		error_set(&error, QRET_ERR_ARGUMENT, false,
+		          "cutoffs come from the server's clock: build the work list again",
 		          "a cutoff is later than the server's now()");
 		runner_fail(runner, &error);
 		return;
 	}
 	if (outcome->deleted == 0 && outcome->done && outcome->skipped == 0 && !last)
 		return;
-	ctx->phases[runner->phase->id - 1].unit = outcome->done ? (last ? 0 : slot->work->unit + 1) : slot->work->unit;
+	ctx->phases[runner->phase->id - 1].unit = outcome->done ? (last ? 0 : slot->work->unit + 1)
+	                                                        : slot->work->unit;
 	ctx->cycle.partial = outcome->deleted == 0 && outcome->skipped > 0;
 	outcome->done = outcome->done && last && outcome->skipped == 0;
 	runner->outcome = *outcome;
@@ -79,7 +81,8 @@ static bool is_settled(struct qret_ctx *ctx, const struct outcome *outcome, bool
 	return outcome->deleted == 0 && !(phase->cursored && cursor_moved);
 }
 
-void answer_handle(struct qret_ctx *ctx, struct lane *lane, struct slot *slot, const struct pg_result *result)
+void answer_handle(struct qret_ctx *ctx, struct lane *lane, struct slot *slot,
+                   const struct pg_result *result)
 {
 	struct runner *runner = &ctx->runner;
 	const struct phase *phase = runner->phase;

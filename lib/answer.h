@@ -6,6 +6,7 @@
 #include "runner.h"
 
 /* Counts it, adapts to it, and settles the slot's item if nothing is left to do for it. */
-void answer_handle(struct qret_ctx *ctx, struct lane *lane, struct slot *slot, const struct pg_result *result);
+void answer_handle(struct qret_ctx *ctx, struct lane *lane, struct slot *slot,
+                   const struct pg_result *result);
 
 #endif

@@ -7,7 +7,7 @@
 #include "clock.h"
 #include "uuid.h"
 
-#define MOST_MS 300000
+#define MOST_MS        300000
 #define DOUBLINGS_MOST 16
 
 static int find(const struct backoff *backoff, const uint8_t *id)
@@ -44,7 +44,8 @@ static int make_room(struct backoff *backoff, const uint8_t *id)
 	return (int)at;
 }
 
-void backoff_strike(struct backoff *backoff, const uint8_t *id, int32_t phase, int64_t now_us, int64_t interval_ms)
+void backoff_strike(struct backoff *backoff, const uint8_t *id, int32_t phase, int64_t now_us,
+                    int64_t interval_ms)
 {
 	int at = find(backoff, id);
 	uint32_t doublings;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Partitions whose steps keep failing, and until when each is left alone. Bounded; forgets the least troubled. */
+/*
+ * Partitions whose steps keep failing, and until when each is left alone. Bounded; forgets the
+ * least troubled.
+ */
 #ifndef QRET_LIB_BACKOFF_H
 #define QRET_LIB_BACKOFF_H
 
@@ -10,10 +13,10 @@
 
 struct backoff {
 	struct {
-		uint8_t  id[16];
-		int32_t  phase;   /* where it failed last: success elsewhere forgives nothing */
+		uint8_t id[16];
+		int32_t phase; /* where it failed last: success elsewhere forgives nothing */
 		uint32_t strikes;
-		int64_t  until_us;
+		int64_t until_us;
 	} entries[BACKOFF_ENTRIES];
 	uint32_t count;
 };
@@ -22,7 +25,8 @@ struct backoff {
 bool backoff_active(const struct backoff *backoff, const uint8_t *id, int64_t now_us);
 
 /* A failure: the second in a row and later ones cost 1, 2, 4, ... intervals. */
-void backoff_strike(struct backoff *backoff, const uint8_t *id, int32_t phase, int64_t now_us, int64_t interval_ms);
+void backoff_strike(struct backoff *backoff, const uint8_t *id, int32_t phase, int64_t now_us,
+                    int64_t interval_ms);
 
 /* A success in a phase forgives the failures there. */
 void backoff_clear(struct backoff *backoff, const uint8_t *id, int32_t phase);

@@ -9,7 +9,7 @@
 #include "clock.h"
 #include "context.h"
 
-#define FIRST_ROWS 100
+#define FIRST_ROWS  100
 #define WINDOW_MOST 32
 
 static int32_t smaller(int64_t a, int64_t b)
@@ -27,7 +27,8 @@ static int32_t capacity(const struct qret_ctx *ctx)
 	if (rate > 0 && rate < rows)
 		rows = rate;
 	/* An event counts for one row at least, so no more events than the limit go in one step. */
-	if (ctx->runner.phase->id == QRET_PHASE_EVENT_PRUNE && context_number(ctx, OPTION_EVENT_PRUNE_LIMIT) > 0 && limit < rows)
+	if (ctx->runner.phase->id == QRET_PHASE_EVENT_PRUNE &&
+	    context_number(ctx, OPTION_EVENT_PRUNE_LIMIT) > 0 && limit < rows)
 		rows = limit;
 	return rows < 1 ? 1 : (int32_t)rows;
 }
@@ -58,10 +59,12 @@ int32_t batch_rows(const struct qret_ctx *ctx, const struct lane *lane, const st
 
 bool batch_fits(const struct qret_ctx *ctx, const struct lane *lane)
 {
-	return lane->flying < window(ctx, lane) && (lane->flying == 0 || lane->rows_flying < capacity(ctx));
+	return lane->flying < window(ctx, lane) &&
+	       (lane->flying == 0 || lane->rows_flying < capacity(ctx));
 }
 
-void batch_learn(struct qret_ctx *ctx, struct lane *lane, int32_t rows, const struct outcome *outcome)
+void batch_learn(struct qret_ctx *ctx, struct lane *lane, int32_t rows,
+                 const struct outcome *outcome)
 {
 	int64_t target_us = context_number(ctx, OPTION_STEP_TARGET_MS) * US_PER_MS;
 	int64_t elapsed_us = outcome->elapsed_us < 1 ? 1 : outcome->elapsed_us;
@@ -76,9 +79,11 @@ void batch_learn(struct qret_ctx *ctx, struct lane *lane, int32_t rows, const st
 	if (outcome->done && elapsed_us < target_us / 2) {
 		if (lane->window < WINDOW_MOST && (int32_t)lane->window < most)
 			lane->window++;
-	} else if (!outcome->done && lane->window > 1 && (int64_t)lane->window * lane->rows > most) {
+	} else if (!outcome->done && lane->window > 1 &&
+	           (int64_t)lane->window * lane->rows > most) {
 		lane->window--;
-	} else if (!outcome->done && lane->window < WINDOW_MOST && (int64_t)(lane->window + 1) * lane->rows <= most) {
+	} else if (!outcome->done && lane->window < WINDOW_MOST &&
+	           (int64_t)(lane->window + 1) * lane->rows <= most) {
 		lane->window++;
 	}
 }

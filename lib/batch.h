@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* How large the next batch is, and how many a lane may have in flight: learned from what steps take. */
+/*
+ * How large the next batch is, and how many a lane may have in flight: learned from what steps
+ * take.
+ */
 #ifndef QRET_LIB_BATCH_H
 #define QRET_LIB_BATCH_H
 
@@ -21,6 +24,7 @@ int32_t batch_rows(const struct qret_ctx *ctx, const struct lane *lane, const st
 bool batch_fits(const struct qret_ctx *ctx, const struct lane *lane);
 
 /* Adapts size and window to one answer. */
-void batch_learn(struct qret_ctx *ctx, struct lane *lane, int32_t rows, const struct outcome *outcome);
+void batch_learn(struct qret_ctx *ctx, struct lane *lane, int32_t rows,
+                 const struct outcome *outcome);
 
 #endif

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Interval from start to start; after an overrun a pause, so that a slow cycle neither spins nor
- * bursts to catch up; after a lost connection a growing, jittered back-off, so that a fleet does not
- * return at one instant.
+ * bursts to catch up; after a lost connection a growing, jittered back-off, so that a fleet does
+ * not return at one instant.
  */
 #include "cadence.h"
 
 #include "clock.h"
 #include "qretention.h"
 
-#define PAUSE_LEAST_US (1 * US_PER_SECOND)
-#define PAUSE_MOST_US (60 * US_PER_SECOND)
-#define BACKOFF_FIRST_US (US_PER_SECOND / 2)
+#define PAUSE_LEAST_US    (1 * US_PER_SECOND)
+#define PAUSE_MOST_US     (60 * US_PER_SECOND)
+#define BACKOFF_FIRST_US  (US_PER_SECOND / 2)
 #define BACKOFF_DOUBLINGS 7
-#define WAIT_SPREAD_US (US_PER_SECOND / 50)
+#define WAIT_SPREAD_US    (US_PER_SECOND / 50)
 
 void cadence_init(struct cadence *cadence, uint32_t seed)
 {
@@ -29,7 +29,8 @@ void cadence_started(struct cadence *cadence, int64_t now_us)
 
 static int64_t overrun_pause_us(int64_t interval_ms)
 {
-	int64_t pause_us = interval_ms > PAUSE_MOST_US / 100 ? PAUSE_MOST_US : interval_ms * US_PER_MS / 10;
+	int64_t pause_us = interval_ms > PAUSE_MOST_US / 100 ? PAUSE_MOST_US
+	                                                     : interval_ms * US_PER_MS / 10;
 
 	return pause_us < PAUSE_LEAST_US ? PAUSE_LEAST_US : pause_us;
 }
@@ -48,7 +49,8 @@ static int64_t jittered(struct cadence *cadence, int64_t us)
 
 static int64_t backoff_us(struct cadence *cadence)
 {
-	uint32_t doublings = cadence->failures < BACKOFF_DOUBLINGS ? cadence->failures : BACKOFF_DOUBLINGS;
+	uint32_t doublings = cadence->failures < BACKOFF_DOUBLINGS ? cadence->failures
+	                                                           : BACKOFF_DOUBLINGS;
 
 	cadence->failures++;
 	return jittered(cadence, BACKOFF_FIRST_US << doublings);

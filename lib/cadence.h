@@ -6,10 +6,10 @@
 #include <stdint.h>
 
 struct cadence {
-	int64_t  start_us;   /* of the running or last cycle */
-	int64_t  next_us;    /* when the next one is due */
-	uint32_t failures;   /* connections lost or refused in a row */
-	uint32_t random;     /* state of the jitter */
+	int64_t start_us;  /* of the running or last cycle */
+	int64_t next_us;   /* when the next one is due */
+	uint32_t failures; /* connections lost or refused in a row */
+	uint32_t random;   /* state of the jitter */
 };
 
 void cadence_init(struct cadence *cadence, uint32_t seed);

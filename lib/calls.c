@@ -16,9 +16,11 @@ static int enter_connecting(struct qret_ctx *ctx)
 	int rc = context_enter_idle(ctx);
 
 	if (rc == QRET_DONE && ctx->gate.held)
-		return context_fail(ctx, QRET_ERR_STATE, "call qret_gate_release first", "the gate is held");
+		return context_fail(ctx, QRET_ERR_STATE, "call qret_gate_release first",
+		                    "the gate is held");
 	if (rc == QRET_DONE && ctx->attached)
-		return context_fail(ctx, QRET_ERR_STATE, "call qret_detach first", "a connection is attached");
+		return context_fail(ctx, QRET_ERR_STATE, "call qret_detach first",
+		                    "a connection is attached");
 	return rc;
 }
 
@@ -55,7 +57,8 @@ int qret_attach(struct qret_ctx *ctx, struct pg_conn *connection)
 	if (connection == NULL)
 		return context_fail(ctx, QRET_ERR_ARGUMENT, NULL, "the connection is NULL");
 	if (!session_can_adopt(connection))
-		return context_fail(ctx, QRET_ERR_STATE, "end its transaction, read its results, leave pipeline mode",
+		return context_fail(ctx, QRET_ERR_STATE,
+		                    "end its transaction, read its results, leave pipeline mode",
 		                    "the connection is not open and idle");
 	close_owned(ctx);
 	session = &ctx->lanes[0].session;
@@ -102,11 +105,14 @@ static int enter_server(struct qret_ctx *ctx)
 	if (rc != QRET_DONE)
 		return rc;
 	if (!ctx->attached && ctx->target == NULL)
-		return context_fail(ctx, QRET_ERR_STATE, "call qret_connect or qret_attach first", "there is no connection to use");
+		return context_fail(ctx, QRET_ERR_STATE, "call qret_connect or qret_attach first",
+		                    "there is no connection to use");
 	if (context_number(ctx, OPTION_POOLER) == POOLER_TRANSACTION && leader_is_session(ctx))
-		return context_fail(ctx, QRET_ERR_OPTION, "set gate to lease, or to none if the host elects its leader",
-		                    "option gate: a session lock does not survive behind a transaction pooler, which "
-		                    "gives every transaction another server connection");
+		return context_fail(
+			ctx, QRET_ERR_OPTION,
+			"set gate to lease, or to none if the host elects its leader",
+			"option gate: a session lock does not survive behind a transaction pooler, which "
+			"gives every transaction another server connection");
 	if (wake_stopped(&ctx->wake))
 		return QRET_STOPPED;
 	if (ctx->statements_current)
@@ -155,17 +161,23 @@ int qret_worklist_build(struct qret_ctx *ctx, struct qret_worklist **ret_list)
 }
 
 /* Checks the item a step is for and copies it into the plan's first unit. */
-static int take_item(struct qret_ctx *ctx, const struct phase *phase, const struct qret_work_item *item)
+static int take_item(struct qret_ctx *ctx, const struct phase *phase,
+                     const struct qret_work_item *item)
 {
 	struct qret_work_item own = { 0 };
 
 	if (phase == NULL)
-		return context_fail(ctx, QRET_ERR_ARGUMENT, "phases are 1 to 6", "there is no such phase");
+		return context_fail(ctx, QRET_ERR_ARGUMENT, "phases are 1 to 6",
+		                    "there is no such phase");
 	if ((phase->units == 0) != (item != NULL))
-		return context_fail(ctx, QRET_ERR_ARGUMENT, "phases 1 to 3 take an item of the work list, the others NULL",
-		                    phase->units == 0 ? "the item is NULL" : "this phase takes no item");
-	if (item != NULL && (struct_read(&own, item, sizeof(own), sizeof(own)) != QRET_DONE || own.flags != 0))
-		return context_fail(ctx, QRET_ERR_ARGUMENT, "set size to sizeof(struct qret_work_item), flags to 0",
+		return context_fail(ctx, QRET_ERR_ARGUMENT,
+		                    "phases 1 to 3 take an item of the work list, the others NULL",
+		                    phase->units == 0 ? "the item is NULL"
+		                                      : "this phase takes no item");
+	if (item != NULL &&
+	    (struct_read(&own, item, sizeof(own), sizeof(own)) != QRET_DONE || own.flags != 0))
+		return context_fail(ctx, QRET_ERR_ARGUMENT,
+		                    "set size to sizeof(struct qret_work_item), flags to 0",
 		                    "the item's size, flags or tail are not understood");
 	memset(ctx->cycle.units, 0, sizeof(ctx->cycle.units));
 	ctx->cycle.units[0].item = own;
@@ -184,7 +196,8 @@ static void begin_step(struct qret_ctx *ctx, const struct phase *phase)
 	runner_begin(ctx, phase, ctx->cycle.units, count, true);
 }
 
-static void write_result(struct qret_ctx *ctx, const struct phase *phase, struct qret_step_result *ret_result)
+static void write_result(struct qret_ctx *ctx, const struct phase *phase,
+                         struct qret_step_result *ret_result)
 {
 	const struct outcome *outcome = &ctx->runner.outcome;
 	struct qret_step_result result = { 0 };
@@ -197,7 +210,8 @@ static void write_result(struct qret_ctx *ctx, const struct phase *phase, struct
 	struct_write(ret_result, &result, sizeof(result), sizeof(result));
 }
 
-int qret_step(struct qret_ctx *ctx, int32_t phase_id, const struct qret_work_item *item, struct qret_step_result *ret_result)
+int qret_step(struct qret_ctx *ctx, int32_t phase_id, const struct qret_work_item *item,
+              struct qret_step_result *ret_result)
 {
 	const struct phase *phase = phase_find(phase_id);
 	struct qret_cycle_report report;
@@ -208,12 +222,15 @@ int qret_step(struct qret_ctx *ctx, int32_t phase_id, const struct qret_work_ite
 	if (rc != QRET_DONE)
 		return rc;
 	if (struct_check(ret_result, sizeof(struct qret_step_result)) != QRET_DONE)
-		return context_fail(ctx, QRET_ERR_ARGUMENT, "set size to sizeof(struct qret_step_result)", "ret_result is NULL or its size is wrong");
+		return context_fail(ctx, QRET_ERR_ARGUMENT,
+		                    "set size to sizeof(struct qret_step_result)",
+		                    "ret_result is NULL or its size is wrong");
 	rc = enter_server(ctx);
 	if (rc != QRET_DONE)
 		return rc;
 	if (context_number(ctx, OPTION_GATE) == GATE_LEASE && !ctx->gate.held)
-		return context_fail(ctx, QRET_ERR_STATE, "call qret_gate_take first", "the lease is not held");
+		return context_fail(ctx, QRET_ERR_STATE, "call qret_gate_take first",
+		                    "the lease is not held");
 	/* The counts of a step by hand are not a cycle's. */
 	report = ctx->report;
 	ctx->cycle.phase = phase_id;
@@ -281,7 +298,8 @@ int qret_cycle_process(struct qret_ctx *ctx)
 		return rc;
 	if (!cycle_in_progress(ctx)) {
 		wake_drain(&ctx->wake);
-		return context_fail(ctx, QRET_ERR_STATE, "call qret_cycle_begin first", "no cycle is in progress");
+		return context_fail(ctx, QRET_ERR_STATE, "call qret_cycle_begin first",
+		                    "no cycle is in progress");
 	}
 	return cycle_advance(ctx);
 }
@@ -308,7 +326,9 @@ int qret_cycle_get_report(struct qret_ctx *ctx, struct qret_cycle_report *ret_re
 	if (!ctx->had_cycle)
 		return context_fail(ctx, QRET_ERR_STATE, NULL, "there was no cycle yet");
 	if (copy_report(ctx, ret_report) != QRET_DONE)
-		return context_fail(ctx, QRET_ERR_ARGUMENT, "set size to sizeof(struct qret_cycle_report)", "ret_report is NULL or its size is wrong");
+		return context_fail(ctx, QRET_ERR_ARGUMENT,
+		                    "set size to sizeof(struct qret_cycle_report)",
+		                    "ret_report is NULL or its size is wrong");
 	return QRET_DONE;
 }
 
@@ -330,7 +350,9 @@ int qret_run_cycle(struct qret_ctx *ctx, struct qret_cycle_report *ret_report)
 	if (rc != QRET_DONE)
 		return rc;
 	if (ret_report != NULL && struct_check(ret_report, REPORT_LEAST) != QRET_DONE)
-		return context_fail(ctx, QRET_ERR_ARGUMENT, "set size to sizeof(struct qret_cycle_report)", "the report's size is wrong");
+		return context_fail(ctx, QRET_ERR_ARGUMENT,
+		                    "set size to sizeof(struct qret_cycle_report)",
+		                    "the report's size is wrong");
 	rc = qret_cycle_begin(ctx);
 	if (rc != QRET_DONE) {
 		if (ret_report != NULL)

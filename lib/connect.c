@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Non-blocking connect, host by host. libpq's asynchronous connect ignores connect_timeout and
- * would sit on a deaf first host for ever, so the hosts are taken apart here and each gets its own limit.
+ * would sit on a deaf first host for ever, so the hosts are taken apart here and each gets its
+ * own limit.
  */
 #include "connect.h"
 
@@ -26,7 +27,7 @@
 
 struct target {
 	PQconninfoOption *options; /* conninfo over environment over compiled defaults */
-	uint32_t          hosts;
+	uint32_t hosts;
 };
 
 static const char *value_of(const PQconninfoOption *options, const char *keyword)
@@ -77,7 +78,10 @@ static bool overlay(PQconninfoOption *base, const PQconninfoOption *own)
 	return true;
 }
 
-/* libpq would complain on stderr about such a password file and go on without it: refuse it first. */
+/*
+ * libpq would complain on stderr about such a password file and go on without it: refuse it
+ * first.
+ */
 static int check_password_file(const PQconninfoOption *options, struct error *error)
 {
 	char path[4096];
@@ -94,7 +98,8 @@ static int check_password_file(const PQconninfoOption *options, struct error *er
 		char buffer[4096];
 
 		if (home == NULL || home[0] == '\0') {
-			if (getpwuid_r(geteuid(), &entry, buffer, sizeof(buffer), &found) != 0 || found == NULL)
+			if (getpwuid_r(geteuid(), &entry, buffer, sizeof(buffer), &found) != 0 ||
+			    found == NULL)
 				return QRET_DONE;
 			home = entry.pw_dir;
 		}
@@ -103,7 +108,8 @@ static int check_password_file(const PQconninfoOption *options, struct error *er
 	if (stat(path, &status) != 0)
 		return QRET_DONE;
 	if (!S_ISREG(status.st_mode) || (status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
-		return error_set(error, QRET_ERR_OPTION, false, "make it a plain file with mode 0600",
+		return error_set(error, QRET_ERR_OPTION, false,
+		                 "make it a plain file with mode 0600",
 		                 "the password file is not a plain file, or others may read it");
 	return QRET_DONE;
 }
@@ -111,13 +117,17 @@ static int check_password_file(const PQconninfoOption *options, struct error *er
 /* libpq would refuse lists that do not match too, but only when it connects. */
 static int count_hosts(struct target *target, struct error *error)
 {
-	const char *hosts = value_of(target->options, "host"), *addresses = value_of(target->options, "hostaddr");
+	const char *hosts = value_of(target->options, "host"),
+		   *addresses = value_of(target->options, "hostaddr");
 	uint32_t ports = list_length(value_of(target->options, "port"));
 
 	target->hosts = list_length(addresses[0] != '\0' ? addresses : hosts);
-	if ((hosts[0] != '\0' && list_length(hosts) != target->hosts) || (ports != 1 && ports != target->hosts))
-		return error_set(error, QRET_ERR_OPTION, false, "give one port, or one for each host; likewise hostaddr",
-		                 "the conninfo's lists of hosts, addresses and ports differ in length");
+	if ((hosts[0] != '\0' && list_length(hosts) != target->hosts) ||
+	    (ports != 1 && ports != target->hosts))
+		return error_set(
+			error, QRET_ERR_OPTION, false,
+			"give one port, or one for each host; likewise hostaddr",
+			"the conninfo's lists of hosts, addresses and ports differ in length");
 	return QRET_DONE;
 }
 
@@ -130,9 +140,13 @@ int target_new(const char *conninfo, struct target **ret_target, struct error *e
 
 	own = PQconninfoParse(conninfo == NULL ? "" : conninfo, &complaint);
 	if (own == NULL) {
-		/* What libpq complains about may hold a part of the password: it is not passed on. */
+		/*
+		 * What libpq complains about may hold a part of the password: it is not passed
+		 * on.
+		 */
 		PQfreemem(complaint);
-		return error_set(error, QRET_ERR_OPTION, false, "see \"Connection Strings\" in PostgreSQL's manual",
+		return error_set(error, QRET_ERR_OPTION, false,
+		                 "see \"Connection Strings\" in PostgreSQL's manual",
 		                 "the conninfo cannot be parsed");
 	}
 	target = calloc(1, sizeof(*target));
@@ -142,7 +156,10 @@ int target_new(const char *conninfo, struct target **ret_target, struct error *e
 	if (target->options == NULL || !overlay(target->options, own))
 		goto end;
 	rc = check_password_file(target->options, error);
-	/* A service's values win over environment and defaults, and only libpq reads them: its hosts are tried as one. */
+	/*
+	 * A service's values win over environment and defaults, and only libpq reads them: its
+	 * hosts are tried as one.
+	 */
 	if (value_of(own, "service")[0] != '\0') {
 		PQconninfoOption *whole = target->options;
 
@@ -190,7 +207,7 @@ static uint32_t attempts(const struct target *target)
 struct keywords {
 	const char *names[KEYWORDS_MAX + 1];
 	const char *values[KEYWORDS_MAX + 1];
-	int         count;
+	int count;
 };
 
 static void set_keyword(struct keywords *keywords, const char *name, const char *value)
@@ -207,7 +224,8 @@ static void set_keyword(struct keywords *keywords, const char *name, const char 
 	}
 }
 
-static void set_default(struct keywords *keywords, const struct target *target, const char *name, const char *value)
+static void set_default(struct keywords *keywords, const struct target *target, const char *name,
+                        const char *value)
 {
 	if (value_of(target->options, name)[0] == '\0')
 		set_keyword(keywords, name, value);
@@ -234,14 +252,16 @@ static void start(struct connect *connect)
 		set_keyword(&keywords, "port", ports);
 	}
 	if (prefers_standby(target))
-		set_keyword(&keywords, "target_session_attrs", connect->attempt < target->hosts ? "standby" : "any");
+		set_keyword(&keywords, "target_session_attrs",
+		            connect->attempt < target->hosts ? "standby" : "any");
 	set_keyword(&keywords, "client_encoding", "UTF8");
 	set_default(&keywords, target, "fallback_application_name", "libqretention");
 	if (connect->limits.idle_limit_ms > 0) {
 		int64_t probe = connect->limits.idle_limit_ms / 4000;
 
 		snprintf(seconds, sizeof(seconds), "%lld", (long long)(probe < 1 ? 1 : probe));
-		snprintf(milliseconds, sizeof(milliseconds), "%lld", (long long)connect->limits.idle_limit_ms);
+		snprintf(milliseconds, sizeof(milliseconds), "%lld",
+		         (long long)connect->limits.idle_limit_ms);
 		set_default(&keywords, target, "keepalives_idle", seconds);
 		set_default(&keywords, target, "keepalives_interval", seconds);
 		set_default(&keywords, target, "keepalives_count", "3");
@@ -252,14 +272,18 @@ static void start(struct connect *connect)
 	connect->deadline_us = clock_after_ms(qret_now_us(), connect->limits.connect_timeout_ms);
 	if (connect->connection == NULL)
 		return;
-	/* The only way to the SQLSTATE of a refused connect in this libpq: have it in the message. */
+	/*
+	 * The only way to the SQLSTATE of a refused connect in this libpq: have it in the
+	 * message.
+	 */
 	PQsetErrorVerbosity(connect->connection, PQERRORS_VERBOSE);
 	/* A server may say something before it lets us in, and libpq would print it. */
 	if (connect->notice != NULL)
 		PQsetNoticeReceiver(connect->connection, connect->notice, connect->notice_data);
 }
 
-void connect_begin(struct connect *connect, const struct target *target, struct connect_limits limits)
+void connect_begin(struct connect *connect, const struct target *target,
+                   struct connect_limits limits)
 {
 	memset(connect, 0, sizeof(*connect));
 	connect->target = target;
@@ -280,7 +304,8 @@ static const char *find_sqlstate(const char *message, char *ret_sqlstate)
 	for (const char *at = strstr(message, ":  "); at != NULL; at = strstr(at + 1, ":  ")) {
 		const char *code = at + 3;
 
-		if (strspn(code, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ") == 5 && code[5] == ':' && code[6] == ' ') {
+		if (strspn(code, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ") == 5 && code[5] == ':' &&
+		    code[6] == ' ') {
 			memcpy(ret_sqlstate, code, 5);
 			ret_sqlstate[5] = '\0';
 			return code + 7;
@@ -294,7 +319,8 @@ static void record_refusal(struct connect *connect)
 {
 	char sqlstate[6] = "";
 	char text[sizeof(connect->last.message)];
-	const char *message = connect->connection == NULL ? "out of memory" : PQerrorMessage(connect->connection);
+	const char *message = connect->connection == NULL ? "out of memory"
+	                                                  : PQerrorMessage(connect->connection);
 	const char *server = find_sqlstate(message, sqlstate);
 
 	snprintf(text, sizeof(text), "%.*s", (int)strcspn(server != NULL ? server : message, "\n"),
@@ -302,10 +328,14 @@ static void record_refusal(struct connect *connect)
 	if (server != NULL)
 		error_set_server(&connect->last, sqlstate, text, NULL);
 	else if (connect->connection != NULL && PQconnectionNeedsPassword(connect->connection))
-		error_set(&connect->last, QRET_ERR_CONNECTION, false, "give a password in the conninfo or a password file", "%s", text);
+		error_set(&connect->last, QRET_ERR_CONNECTION, false,
+		          "give a password in the conninfo or a password file", "%s", text);
 	else
 		error_set(&connect->last, QRET_ERR_CONNECTION, true, NULL, "%s", text);
-	/* A server that refuses a connect has refused a connection, whatever its SQLSTATE means later on. */
+	/*
+	 * A server that refuses a connect has refused a connection, whatever its SQLSTATE means
+	 * later on.
+	 */
 	connect->last.code = QRET_ERR_CONNECTION;
 }
 
@@ -313,12 +343,17 @@ static PostgresPollingStatusType advance(struct connect *connect)
 {
 	if (connect->connection == NULL || PQstatus(connect->connection) == CONNECTION_BAD)
 		return PGRES_POLLING_FAILED;
-	struct pollfd ready = { PQsocket(connect->connection), connect->events == QRET_POLL_READ ? POLLIN : POLLOUT, 0 };
+	struct pollfd ready = { PQsocket(connect->connection),
+		                connect->events == QRET_POLL_READ ? POLLIN : POLLOUT, 0 };
 	int polled = poll(&ready, 1, 0);
 
-	/* PQconnectPoll believes its caller that the socket is ready, so ask; EINTR is "not yet". */
+	/*
+	 * PQconnectPoll believes its caller that the socket is ready, so ask; EINTR is "not
+	 * yet".
+	 */
 	if (polled <= 0)
-		return connect->events == QRET_POLL_READ ? PGRES_POLLING_READING : PGRES_POLLING_WRITING;
+		return connect->events == QRET_POLL_READ ? PGRES_POLLING_READING
+		                                         : PGRES_POLLING_WRITING;
 	return PQconnectPoll(connect->connection);
 }
 

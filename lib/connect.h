@@ -15,7 +15,7 @@ struct pg_result;
 struct target; /* a checked conninfo */
 
 /* Checks and copies a conninfo (NULL: ""). QRET_ERR_OPTION never repeats it. */
-int  target_new(const char *conninfo, struct target **ret_target, struct error *error);
+int target_new(const char *conninfo, struct target **ret_target, struct error *error);
 void target_free(struct target *target);
 
 /* How many hosts it names; a lost primary of several is looked for again among them. */
@@ -28,18 +28,20 @@ struct connect_limits {
 
 /* One attempt at all hosts in turn. */
 struct connect {
-	const struct target  *target;
+	const struct target *target;
 	struct connect_limits limits;
-	struct pg_conn       *connection; /* of the host being tried */
-	uint32_t              attempt;
-	int32_t               events; /* QRET_POLL_* that it waits for */
-	int64_t               deadline_us;
-	struct error          last; /* why the host before was given up */
-	void                (*notice)(void *data, const struct pg_result *result); /* of the hosts after the first */
-	void                 *notice_data;
+	struct pg_conn *connection; /* of the host being tried */
+	uint32_t attempt;
+	int32_t events; /* QRET_POLL_* that it waits for */
+	int64_t deadline_us;
+	struct error last; /* why the host before was given up */
+	void (*notice)(void *data,
+	               const struct pg_result *result); /* of the hosts after the first */
+	void *notice_data;
 };
 
-void connect_begin(struct connect *connect, const struct target *target, struct connect_limits limits);
+void connect_begin(struct connect *connect, const struct target *target,
+                   struct connect_limits limits);
 
 /* QRET_DONE with the connection handed over, QRET_WAIT, or the error of the last host. */
 int connect_process(struct connect *connect, struct pg_conn **ret_connection, struct error *error);

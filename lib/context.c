@@ -27,7 +27,9 @@ int context_enter_idle(struct qret_ctx *ctx)
 	int rc = context_enter(ctx);
 
 	if (rc == QRET_DONE && cycle_in_progress(ctx))
-		return context_fail(ctx, QRET_ERR_STATE, "call qret_cycle_process until its outcome is final", "a cycle is in progress");
+		return context_fail(ctx, QRET_ERR_STATE,
+		                    "call qret_cycle_process until its outcome is final",
+		                    "a cycle is in progress");
 	return rc;
 }
 
@@ -67,7 +69,8 @@ int qret_ctx_new(struct qret_ctx **ret_ctx)
 	leader_init(&ctx->gate);
 	ctx->log.in_callback = &ctx->in_callback;
 	ctx->metrics.in_callback = &ctx->in_callback;
-	cadence_init(&ctx->cadence, (uint32_t)qret_now_us() ^ (uint32_t)ctx->owner ^ (uint32_t)(uintptr_t)ctx);
+	cadence_init(&ctx->cadence,
+	             (uint32_t)qret_now_us() ^ (uint32_t)ctx->owner ^ (uint32_t)(uintptr_t)ctx);
 	if (wake_open(&ctx->wake) != 0 || pager_init(&ctx->pager) != QRET_DONE ||
 	    floors_init(&ctx->floors) != QRET_DONE) {
 		qret_ctx_free(ctx);
@@ -133,7 +136,8 @@ static int enter_configuring(struct qret_ctx *ctx)
 	int rc = context_enter_idle(ctx);
 
 	if (rc == QRET_DONE && ctx->gate.held)
-		return context_fail(ctx, QRET_ERR_STATE, "call qret_gate_release first", "the gate is held");
+		return context_fail(ctx, QRET_ERR_STATE, "call qret_gate_release first",
+		                    "the gate is held");
 	return rc;
 }
 
@@ -155,7 +159,8 @@ int qret_set_option(struct qret_ctx *ctx, const char *name, const char *value)
 	return QRET_DONE;
 }
 
-int qret_get_option(struct qret_ctx *ctx, const char *name, char *ret_value, size_t capacity, size_t *ret_length)
+int qret_get_option(struct qret_ctx *ctx, const char *name, char *ret_value, size_t capacity,
+                    size_t *ret_length)
 {
 	int64_t length;
 	int rc = context_enter(ctx);
@@ -163,10 +168,12 @@ int qret_get_option(struct qret_ctx *ctx, const char *name, char *ret_value, siz
 	if (rc != QRET_DONE)
 		return rc;
 	if (name == NULL || (ret_value == NULL && capacity > 0))
-		return context_fail(ctx, QRET_ERR_ARGUMENT, NULL, "the option's name is NULL, or ret_value with a capacity");
+		return context_fail(ctx, QRET_ERR_ARGUMENT, NULL,
+		                    "the option's name is NULL, or ret_value with a capacity");
 	length = options_get(&ctx->options, name, ret_value, capacity);
 	if (length < 0)
-		return context_fail(ctx, QRET_ERR_OPTION, "qret_option_get_info lists all options", "there is no option \"%.64s\"", name);
+		return context_fail(ctx, QRET_ERR_OPTION, "qret_option_get_info lists all options",
+		                    "there is no option \"%.64s\"", name);
 	if (ret_length != NULL)
 		*ret_length = (size_t)length;
 	return QRET_DONE;
@@ -189,14 +196,16 @@ int qret_load_env(struct qret_ctx *ctx)
 
 /* ---- Callbacks ------------------------------------------------------------------------------- */
 
-int qret_set_log(struct qret_ctx *ctx, int32_t max_level, qret_log_fn fn, void *user_data, qret_free_fn free_fn)
+int qret_set_log(struct qret_ctx *ctx, int32_t max_level, qret_log_fn fn, void *user_data,
+                 qret_free_fn free_fn)
 {
 	int rc = context_enter(ctx);
 	qret_free_fn old_free;
 	void *old_data;
 
 	if (rc == QRET_DONE && (max_level < QRET_LOG_NONE || max_level > QRET_LOG_DEBUG))
-		rc = context_fail(ctx, QRET_ERR_ARGUMENT, NULL, "max_level %d is not a log level", (int)max_level);
+		rc = context_fail(ctx, QRET_ERR_ARGUMENT, NULL, "max_level %d is not a log level",
+		                  (int)max_level);
 	if (rc != QRET_DONE) {
 		free_user_data(free_fn, user_data);
 		return rc;

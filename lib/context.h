@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The context: what a host holds. Everything it owns hangs here; the modules below take it from here. */
+/*
+ * The context: what a host holds. Everything it owns hangs here; the modules below take it from
+ * here.
+ */
 #ifndef QRET_LIB_CONTEXT_H
 #define QRET_LIB_CONTEXT_H
 
@@ -26,32 +29,32 @@
 #define LANES_MAX 16
 
 struct qret_ctx {
-	pid_t          owner;       /* the process that created it */
-	bool           in_callback;
-	struct error   error;       /* the last failure */
+	pid_t owner; /* the process that created it */
+	bool in_callback;
+	struct error error; /* the last failure */
 	struct options options;
 	struct statements statements;
-	bool           statements_current;
-	struct log     log;
+	bool statements_current;
+	struct log log;
 	struct metrics metrics;
 
-	struct target *target;      /* owned connections go there; NULL: none configured */
-	bool           attached;    /* lane 0 is borrowed */
-	struct lane    lanes[LANES_MAX];
+	struct target *target; /* owned connections go there; NULL: none configured */
+	bool attached;         /* lane 0 is borrowed */
+	struct lane lanes[LANES_MAX];
 
-	struct wake    wake;
-	atomic_int     busy;        /* the host has work of its own */
+	struct wake wake;
+	atomic_int busy; /* the host has work of its own */
 	struct cadence cadence;
-	struct facts   facts;
-	struct gate    gate;
-	struct cycle   cycle;
-	struct pager   pager;
-	struct floors  floors;
-	struct runner  runner;
+	struct facts facts;
+	struct gate gate;
+	struct cycle cycle;
+	struct pager pager;
+	struct floors floors;
+	struct runner runner;
 	struct phase_state phases[PHASE_COUNT];
 	struct qret_cycle_report report; /* of the running or last cycle */
-	bool           had_cycle;
-	bool           standby_told;
+	bool had_cycle;
+	bool standby_told;
 };
 
 /* What a call needs before it may do anything; clears the error detail. */
@@ -64,7 +67,7 @@ int context_enter_idle(struct qret_ctx *ctx);
 int context_fail(struct qret_ctx *ctx, int code, const char *hint, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
-int64_t     context_number(const struct qret_ctx *ctx, enum option option);
+int64_t context_number(const struct qret_ctx *ctx, enum option option);
 const char *context_statement(const struct qret_ctx *ctx, enum statement statement);
 
 #endif

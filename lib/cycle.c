@@ -42,7 +42,8 @@ int state_stop(struct qret_ctx *ctx)
 /* What the states send comes from the context's own texts, cycle after cycle. */
 static const struct envelope unfenced = { .often = true };
 
-int state_ask(struct qret_ctx *ctx, bind_fn bind, struct pg_result **ret_answer, struct error *error)
+int state_ask(struct qret_ctx *ctx, bind_fn bind, struct pg_result **ret_answer,
+              struct error *error)
 {
 	struct session *session = &ctx->lanes[0].session;
 	struct parameters parameters = { 0 };
@@ -80,13 +81,14 @@ bool state_runs(const struct qret_ctx *ctx, int engine)
 
 	if (ctx->cycle.plan == PLAN_STEP)
 		return phase_find(ctx->cycle.phase)->engine == engine;
-	return ctx->cycle.plan == PLAN_WORKLIST ? engine == ENGINES_LOG : engines == ENGINES_BOTH || engines == engine;
+	return ctx->cycle.plan == PLAN_WORKLIST ? engine == ENGINES_LOG
+	                                        : engines == ENGINES_BOTH || engines == engine;
 }
 
 void cycle_open_session(struct qret_ctx *ctx, struct session *session)
 {
 	const struct connect_limits limits = { context_number(ctx, OPTION_CONNECT_TIMEOUT_MS),
-	                                       context_number(ctx, OPTION_IDLE_LIMIT_MS) };
+		                               context_number(ctx, OPTION_IDLE_LIMIT_MS) };
 
 	session_open(session, ctx->target, limits);
 }
@@ -99,7 +101,8 @@ static void configure_sessions(struct qret_ctx *ctx)
 		.lock_timeout_ms = context_number(ctx, OPTION_LOCK_TIMEOUT_MS),
 		.late_lock_ms = context_number(ctx, OPTION_LATE_LOCK_MS),
 		.idle_limit_ms = context_number(ctx, OPTION_IDLE_LIMIT_MS),
-		.wrapped = ctx->attached || context_number(ctx, OPTION_POOLER) == POOLER_TRANSACTION,
+		.wrapped = ctx->attached ||
+		           context_number(ctx, OPTION_POOLER) == POOLER_TRANSACTION,
 	};
 
 	for (int i = 0; i < LANES_MAX; i++) {
@@ -107,6 +110,9 @@ static void configure_sessions(struct qret_ctx *ctx)
 
 		if (!session->borrowed && session->state == SESSION_READY &&
 		    !settings_equal(&session->settings, &settings) && !ctx->gate.held)
+			session_abandon(session);
+		/* Lane 0 is looked after where it is opened. */
+		if (i > 0 && session->state == SESSION_READY && !session_alive(session, false))
 			session_abandon(session);
 		session->settings = settings;
 		session->settings_text = context_statement(ctx, STATEMENT_SETTINGS);
@@ -125,16 +131,20 @@ static const struct {
 	const char *name;
 	int (*run)(struct qret_ctx *ctx);
 } states[] = {
-	[STATE_OPEN] = { "open", state_open },          /* FACTS, RELEASE, END: a connection, or settings */
-	[STATE_FACTS] = { "facts", state_facts },       /* VERSION, GATE, PAGE, RUN, RELEASE: facts.sql */
-	[STATE_VERSION] = { "version", state_version }, /* VERSION, GATE, PAGE, RUN, RELEASE: schema_version.sql */
-	[STATE_GATE] = { "gate", state_gate },          /* PAGE, RUN, RELEASE, END: gate_take.sql */
-	[STATE_PINNED] = { "pinned", state_pinned },  /* PINNED, SETTLE, PAGE, RELEASE: floors_pinned.sql */
+	[STATE_OPEN] = { "open", state_open }, /* FACTS, RELEASE, END: a connection, or settings */
+	[STATE_FACTS] = { "facts", state_facts }, /* VERSION, GATE, PAGE, RUN, RELEASE: facts.sql */
+	[STATE_VERSION] = { "version",
+	                    state_version }, /* VERSION, GATE, PAGE, RUN, RELEASE: schema_version.sql */
+	[STATE_GATE] = { "gate", state_gate }, /* PAGE, RUN, RELEASE, END: gate_take.sql */
+	[STATE_PINNED] = { "pinned",
+	                   state_pinned }, /* PINNED, SETTLE, PAGE, RELEASE: floors_pinned.sql */
 	[STATE_PAGE] = { "page", state_page },          /* PAGE, RUN, RELEASE: worklist_*.sql */
 	[STATE_REFRESH] = { "refresh", state_refresh }, /* RUN, RELEASE: worklist_by_id.sql */
-	[STATE_RUN] = { "run", state_run },           /* PAGE, REFRESH, RUN, RELEASE: step_*.sql and the like */
-	[STATE_SETTLE] = { "settle", state_settle },  /* SETTLE, PINNED, PAGE, RELEASE: floors_refresh.sql */
-	[STATE_WALK] = { "walk", state_walk },        /* WALK, PINNED, RELEASE: floors_walk.sql */
+	[STATE_RUN] = { "run",
+	                state_run }, /* PAGE, REFRESH, RUN, RELEASE: step_*.sql and the like */
+	[STATE_SETTLE] = { "settle",
+	                   state_settle }, /* SETTLE, PINNED, PAGE, RELEASE: floors_refresh.sql */
+	[STATE_WALK] = { "walk", state_walk },          /* WALK, PINNED, RELEASE: floors_walk.sql */
 	[STATE_OVERDUE] = { "overdue", state_overdue }, /* RELEASE: overdue.sql */
 	[STATE_RELEASE] = { "release", state_release }, /* END: gate_release.sql */
 	[STATE_END] = { "end", state_end },             /* REST */

@@ -39,26 +39,27 @@ enum cycle_state {
 };
 
 struct cycle {
-	enum plan        plan;
+	enum plan plan;
 	enum cycle_state state;
-	bool             asked;      /* the state's statement is on its way */
-	int64_t          started_us;
-	int64_t          clock_us;   /* the server's; QRET_CUTOFF_OFF before it is known */
-	int32_t          phase;      /* id of the phase that runs, or ran last */
-	const char      *part;       /* whose version is asked */
-	int32_t          version;    /* as installed */
+	bool asked; /* the state's statement is on its way */
+	int64_t started_us;
+	int64_t clock_us; /* the server's; QRET_CUTOFF_OFF before it is known */
+	int32_t phase;    /* id of the phase that runs, or ran last */
+	const char *part; /* whose version is asked */
+	int32_t version;  /* as installed */
 
 	/* what the end will be made of */
-	int              outcome;    /* QRET_BUSY, QRET_STANDBY: decided early; else QRET_DONE */
-	struct error     error;      /* why it fails; code QRET_DONE: it does not */
-	struct error     first_failure;
-	bool             stopped, budget, partial;
-	bool             pages_over; /* phases 1 to 3 have had their last page */
+	int outcome;        /* QRET_BUSY, QRET_STANDBY: decided early; else QRET_DONE */
+	struct error error; /* why it fails; code QRET_DONE: it does not */
+	struct error first_failure;
+	bool stopped, budget, partial;
+	bool pages_over; /* phases 1 to 3 have had their last page */
 	enum cycle_state after_settle;
 
-	struct work      units[UNITS_MOST]; /* of phases with units of their own; the one item of a step by hand */
-	struct left      left;       /* partitions that still have work */
-	struct qret_worklist *list;  /* PLAN_WORKLIST */
+	struct work units
+		[UNITS_MOST]; /* of phases with units of their own; the one item of a step by hand */
+	struct left left;     /* partitions that still have work */
+	struct qret_worklist *list; /* PLAN_WORKLIST */
 };
 
 /* Starts a plan; no I/O. */

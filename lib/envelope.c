@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Builds envelopes. A group of statements up to a sync point is one transaction, so a fence needs
- * no BEGIN of its own. A wrapped group has its sync before the COMMIT: whatever failed, the COMMIT still
- * arrives and ends the transaction, so the session never stays in an aborted one.
+ * Builds envelopes. A group of statements up to a sync point is one transaction, so a fence
+ * needs no BEGIN of its own. A wrapped group has its sync before the COMMIT: whatever failed,
+ * the COMMIT still arrives and ends the transaction, so the session never stays in an aborted
+ * one.
  */
 #include "envelope.h"
 
@@ -16,6 +17,9 @@ static int queue_settings(struct session *session)
 	int rc = query_queue(session, "BEGIN ISOLATION LEVEL READ COMMITTED", NULL);
 
 	settings_parameters(&parameters, &session->settings, true);
+	/* A host's own limit may be too short for any statement that is planned. */
+	if (rc == QRET_DONE)
+		rc = query_queue(session, "SET LOCAL statement_timeout = 0", NULL);
 	return rc != QRET_DONE ? rc : query_queue(session, session->settings_text, &parameters);
 }
 
@@ -47,7 +51,8 @@ int envelope_send(struct session *session, const struct envelope *envelope, cons
 	if (rc == QRET_DONE && fenced)
 		rc = queue_fence(session, envelope);
 	if (rc == QRET_DONE)
-		rc = often ? query_queue_often(session, text, parameters) : query_queue(session, text, parameters);
+		rc = often ? query_queue_often(session, text, parameters)
+		           : query_queue(session, text, parameters);
 	answer_at = query_last(session);
 	if (rc == QRET_DONE && wrapped)
 		rc = queue_commit(session);

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 struct error {
-	int  code; /* QRET_DONE: no failure recorded */
+	int code; /* QRET_DONE: no failure recorded */
 	bool retryable;
 	char sqlstate[6];
 	char message[512];
@@ -19,11 +19,15 @@ struct error {
 void error_clear(struct error *error);
 
 /* Records a failure of our own and returns its code. hint may be NULL. */
-int error_set(struct error *error, int code, bool retryable, const char *hint, const char *format, ...)
-	__attribute__((format(printf, 5, 6)));
+int error_set(struct error *error, int code, bool retryable, const char *hint, const char *format,
+              ...) __attribute__((format(printf, 5, 6)));
 
-/* Records what the server said; the SQLSTATE decides code and retryability, `hint` (may be NULL) is the server's own. */
-int error_set_server(struct error *error, const char *sqlstate, const char *message, const char *hint);
+/*
+ * Records what the server said; the SQLSTATE decides code and retryability, `hint` (may be NULL)
+ * is the server's own.
+ */
+int error_set_server(struct error *error, const char *sqlstate, const char *message,
+                     const char *hint);
 
 /* Puts "context: " before the recorded message. */
 void error_prefix(struct error *error, const char *context);

@@ -29,10 +29,10 @@ enum fact {
 };
 
 struct facts {
-	bool    known;
+	bool known;
 	int64_t read_us;  /* when they were read, on our clock */
 	int64_t clock_us; /* the server's now() when they were read */
-	bool    is[FACT_COUNT];
+	bool is[FACT_COUNT];
 };
 
 void facts_read(struct facts *facts, const struct pg_result *result);

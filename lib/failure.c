@@ -11,11 +11,11 @@
 #include "slots.h"
 #include "sqlstate.h"
 
-#define RETRIES_MOST 3
-#define LOSSES_BEFORE_HALVING 2
+#define RETRIES_MOST             3
+#define LOSSES_BEFORE_HALVING    2
 #define LOSSES_BEFORE_LOCK_FIRST 3
-#define LOCK_FIRST_ROWS 50
-#define SAME_SQLSTATE_MOST 20
+#define LOCK_FIRST_ROWS          50
+#define SAME_SQLSTATE_MOST       20
 
 static void log_failure(struct qret_ctx *ctx, const struct work *work, const struct error *error)
 {
@@ -57,7 +57,8 @@ static void give_up(struct qret_ctx *ctx, struct slot *slot, const struct error 
 	if (runner->phase->units > 0)
 		return;
 	left_add(&ctx->cycle.left, work->item.partition_id);
-	backoff_strike(&runner->backoff, work->item.partition_id, runner->phase->id, qret_now_us(), context_number(ctx, OPTION_INTERVAL_MS));
+	backoff_strike(&runner->backoff, work->item.partition_id, runner->phase->id, qret_now_us(),
+	               context_number(ctx, OPTION_INTERVAL_MS));
 }
 
 /* A run of failures with one SQLSTATE is not the items' fault. */
@@ -69,7 +70,10 @@ static bool too_many_alike(struct runner *runner, const struct error *error)
 	return ++runner->sqlstate_count >= SAME_SQLSTATE_MOST;
 }
 
-/* A second step that lost its late lock wasted a batch: again, then smaller, then once lock-first. */
+/*
+ * A second step that lost its late lock wasted a batch: again, then smaller, then once lock-
+ * first.
+ */
 static bool lost_late_lock(struct work *work, int32_t rows)
 {
 	work->losses++;
@@ -85,7 +89,8 @@ static bool lost_late_lock(struct work *work, int32_t rows)
 }
 
 /* Whether the same item is worth another try now. */
-static bool try_again(struct qret_ctx *ctx, struct lane *lane, struct slot *slot, const struct error *error)
+static bool try_again(struct qret_ctx *ctx, struct lane *lane, struct slot *slot,
+                      const struct error *error)
 {
 	struct work *work = slot->work;
 
@@ -106,11 +111,13 @@ static bool try_again(struct qret_ctx *ctx, struct lane *lane, struct slot *slot
 	}
 }
 
-void failure_handle(struct qret_ctx *ctx, struct lane *lane, struct slot *slot, const struct error *error)
+void failure_handle(struct qret_ctx *ctx, struct lane *lane, struct slot *slot,
+                    const struct error *error)
 {
 	struct runner *runner = &ctx->runner;
 	enum sqlstate_action action = sqlstate_rule(error->sqlstate)->action;
-	bool contained = runner->phase->id == QRET_PHASE_METRICS_PURGE || runner->phase->id == QRET_PHASE_EVENT_PRUNE;
+	bool contained = runner->phase->id == QRET_PHASE_METRICS_PURGE ||
+	                 runner->phase->id == QRET_PHASE_EVENT_PRUNE;
 
 	if (runner->single) {
 		if (action == SQLSTATE_LOCKED)

@@ -7,7 +7,8 @@
 #include "runner.h"
 
 /* A step failed, its lane did not. */
-void failure_handle(struct qret_ctx *ctx, struct lane *lane, struct slot *slot, const struct error *error);
+void failure_handle(struct qret_ctx *ctx, struct lane *lane, struct slot *slot,
+                    const struct error *error);
 
 /* The lane's connection is gone: what flew on it is taken over by the others, if there are any. */
 void failure_lost_lane(struct qret_ctx *ctx, struct lane *lane, const struct error *error);

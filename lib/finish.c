@@ -50,8 +50,9 @@ static void line_event_counts(struct line *line, const struct qret_cycle_report 
 
 static bool deleted_something(const struct qret_cycle_report *report)
 {
-	return report->segments_deleted > 0 || report->txns_purged > 0 || report->max_wait_evicted > 0 ||
-	       report->partitions_deleted > 0 || report->metrics_purged > 0 || report->events_deleted > 0 ||
+	return report->segments_deleted > 0 || report->txns_purged > 0 ||
+	       report->max_wait_evicted > 0 || report->partitions_deleted > 0 ||
+	       report->metrics_purged > 0 || report->events_deleted > 0 ||
 	       report->deliveries_deleted > 0;
 }
 
@@ -133,7 +134,9 @@ static void fill_report(struct qret_ctx *ctx, int outcome, int64_t now_us)
 	for (int i = 0; i < LANES_MAX; i++)
 		report->round_trips += ctx->lanes[i].session.round_trips;
 	report->items_pinned = ctx->floors.pinned_count;
-	report->consecutive_failures = outcome < 0 ? report->consecutive_failures + 1 : good ? 0 : report->consecutive_failures;
+	report->consecutive_failures = outcome < 0 ? report->consecutive_failures + 1
+	                               : good      ? 0
+	                                           : report->consecutive_failures;
 	if (good)
 		report->last_success_us = report->clock_us;
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Due partitions by their floors. The server decides what is due; here is remembered where to look next. */
+/*
+ * Due partitions by their floors. The server decides what is due; here is remembered where to
+ * look next.
+ */
 #include "floors.h"
 
 #include <stdlib.h>
@@ -9,15 +12,15 @@
 #include "context.h"
 #include "uuid.h"
 
-#define QUEUE_CAP 200        /* partitions of one queue in a page: the others get their turn */
-#define LOOKS_BY_HINT 100    /* then one that starts from the beginning */
-#define SETTLE_MOST 256
-#define PINNED_ROUND_US (45 * US_PER_SECOND)     /* each pinned partition is looked at within 60 s */
+#define QUEUE_CAP          200 /* partitions of one queue in a page: the others get their turn */
+#define LOOKS_BY_HINT      100 /* then one that starts from the beginning */
+#define SETTLE_MOST        256
+#define PINNED_ROUND_US    (45 * US_PER_SECOND) /* each pinned partition is looked at within 60 s */
 #define PINNED_SHARE_LEAST 500
-#define PINNED_PAGE_MOST 10000
-#define WALK_ROUND_US (20LL * 3600 * US_PER_SECOND) /* each partition within a day */
-#define WALK_SHARE_LEAST 32 /* so a small log is looked at whole in every cycle */
-#define WALK_PAGE_MOST 1000
+#define PINNED_PAGE_MOST   10000
+#define WALK_ROUND_US      (20LL * 3600 * US_PER_SECOND) /* each partition within a day */
+#define WALK_SHARE_LEAST   32 /* so a small log is looked at whole in every cycle */
+#define WALK_PAGE_MOST     1000
 
 int floors_init(struct floors *floors)
 {
@@ -59,7 +62,9 @@ static void ids_add(struct ids *ids, const uint8_t *id, uint32_t most)
 {
 	if (ids->count == ids->capacity) {
 		uint32_t capacity = ids->capacity == 0 ? 64 : 2 * ids->capacity;
-		uint8_t (*list)[16] = capacity > 2 * most ? NULL : realloc(ids->list, capacity * sizeof(*list));
+		uint8_t(*list)[16] = capacity > 2 * most
+		                             ? NULL
+		                             : realloc(ids->list, capacity * sizeof(*list));
 
 		if (list == NULL)
 			return;
@@ -79,7 +84,8 @@ void floors_unsettle(struct floors *floors, const uint8_t *id)
 	ids_add(&floors->unsettled, id, PINNED_PAGE_MOST);
 }
 
-static void bind_ids(struct floors *floors, const struct ids *ids, uint32_t count, struct parameters *parameters)
+static void bind_ids(struct floors *floors, const struct ids *ids, uint32_t count,
+                     struct parameters *parameters)
 {
 	uuid_array_begin(floors->array, count);
 	for (uint32_t i = 0; i < count; i++)
@@ -92,7 +98,8 @@ static void bind_ids(struct floors *floors, const struct ids *ids, uint32_t coun
 const char *floors_due_bind(struct qret_ctx *ctx, struct parameters *parameters)
 {
 	struct floors *floors = &ctx->floors;
-	uint32_t excluded = floors->excluded.count < EXCLUDED_MOST ? floors->excluded.count : EXCLUDED_MOST;
+	uint32_t excluded = floors->excluded.count < EXCLUDED_MOST ? floors->excluded.count
+	                                                           : EXCLUDED_MOST;
 
 	if (++floors->looks > LOOKS_BY_HINT)
 		forget_hints(floors);
@@ -149,7 +156,8 @@ const char *floors_settle_bind(struct qret_ctx *ctx, struct parameters *paramete
 {
 	struct floors *floors = &ctx->floors;
 
-	floors->settling = floors->unsettled.count < SETTLE_MOST ? floors->unsettled.count : SETTLE_MOST;
+	floors->settling = floors->unsettled.count < SETTLE_MOST ? floors->unsettled.count
+	                                                         : SETTLE_MOST;
 	bind_ids(floors, &floors->unsettled, floors->settling, parameters);
 	parameter_timestamp(parameters, ctx->cycle.clock_us);
 	return context_statement(ctx, STATEMENT_FLOORS_REFRESH);
@@ -158,11 +166,13 @@ const char *floors_settle_bind(struct qret_ctx *ctx, struct parameters *paramete
 static void drop_settling(struct floors *floors)
 {
 	floors->unsettled.count -= floors->settling;
-	memmove(floors->unsettled.list, floors->unsettled.list + floors->settling, floors->unsettled.count * UUID_BYTES);
+	memmove(floors->unsettled.list, floors->unsettled.list + floors->settling,
+	        floors->unsettled.count * UUID_BYTES);
 	floors->settling = 0;
 }
 
-static void log_partition(struct qret_ctx *ctx, enum log_event event, const uint8_t *id, const char *group)
+static void log_partition(struct qret_ctx *ctx, enum log_event event, const uint8_t *id,
+                          const char *group)
 {
 	struct line line;
 
@@ -196,8 +206,12 @@ static void read_refreshed(struct qret_ctx *ctx, const struct pg_result *result,
 		log_partition(ctx, LOG_FUTURE_HEAD, id, NULL);
 	if (ctx->cycle.state != STATE_SETTLE)
 		return;
-	/* Held by somebody, or still due although its steps found nothing: not again in this cycle. */
-	if (strcmp(state, "busy") == 0 || (result_bool(result, row, 4) && pager_stepped(&ctx->pager, id)))
+	/*
+	 * Held by somebody, or still due although its steps found nothing: not again in this
+	 * cycle.
+	 */
+	if (strcmp(state, "busy") == 0 ||
+	    (result_bool(result, row, 4) && pager_stepped(&ctx->pager, id)))
 		exclude(floors, id);
 }
 
@@ -222,7 +236,10 @@ static void share(struct round *round, int64_t round_us, int64_t least)
 {
 	int64_t now_us = qret_now_us();
 	int64_t gap_us = now_us - round->last_us;
-	int64_t part = gap_us >= round_us || round->last_us == 0 ? round->total : (int64_t)((double)round->total * (double)gap_us / (double)round_us);
+	int64_t part =
+		gap_us >= round_us || round->last_us == 0
+			? round->total
+			: (int64_t)((double)round->total * (double)gap_us / (double)round_us);
 
 	round->quota = part < least ? least : part;
 	round->last_us = now_us;
@@ -240,8 +257,12 @@ static void bind_round(const struct round *round, int64_t most, struct parameter
 	parameter_int4(parameters, (int32_t)(round->quota < most ? round->quota : most));
 }
 
-/* The last row of a page says how many were looked at and where to go on. True when the share, or the round, is done. */
-static bool read_round(struct round *round, const struct pg_result *result, int looked_column, int last_column)
+/*
+ * The last row of a page says how many were looked at and where to go on. True when the share,
+ * or the round, is done.
+ */
+static bool read_round(struct round *round, const struct pg_result *result, int looked_column,
+                       int last_column)
 {
 	int row = result_rows(result) - 1;
 	int64_t looked = row < 0 ? 0 : result_integer(result, row, looked_column, 0);

@@ -12,40 +12,41 @@
 #include "value.h"
 #include "worklist.h"
 
-#define FLOORS_HINTS 5
+#define FLOORS_HINTS  5
 #define EXCLUDED_MOST PAGE_ITEMS
 
 struct qret_ctx;
 
 /* A round over many rows, a share of it each cycle. */
 struct round {
-	bool    has_after;
-	uint8_t after[16];   /* where its next page goes on */
-	int64_t looked;      /* in this round */
-	int64_t total;       /* of a whole round, as far as is known */
-	int64_t last_us;     /* when the last share was taken, on our clock */
-	int64_t quota;       /* left of this cycle's share */
+	bool has_after;
+	uint8_t after[16]; /* where its next page goes on */
+	int64_t looked;    /* in this round */
+	int64_t total;     /* of a whole round, as far as is known */
+	int64_t last_us;   /* when the last share was taken, on our clock */
+	int64_t quota;     /* left of this cycle's share */
 };
 
 struct ids {
-	uint8_t  (*list)[16];
+	uint8_t (*list)[16];
 	uint32_t count, capacity;
 };
 
 struct floors {
-	bool        has_after;
-	uint8_t     after[16];        /* the queue that the next page begins after: queues in rotation, across cycles */
+	bool has_after;
+	uint8_t after
+		[16]; /* the queue that the next page begins after: queues in rotation, across cycles */
 	struct blob hints[FLOORS_HINTS];
-	uint32_t    looks;            /* since one that began without hints */
-	struct ids  excluded;         /* left out of this cycle's list */
-	struct ids  unsettled;        /* to be brought up to date */
-	uint32_t    settling;         /* how many of them are on their way */
+	uint32_t looks;       /* since one that began without hints */
+	struct ids excluded;  /* left out of this cycle's list */
+	struct ids unsettled; /* to be brought up to date */
+	uint32_t settling;    /* how many of them are on their way */
 	struct round pinned, walk;
-	int64_t     pinned_count;
-	uint8_t    *array;            /* room for PAGE_ITEMS ids as an array on the wire */
+	int64_t pinned_count;
+	uint8_t *array; /* room for PAGE_ITEMS ids as an array on the wire */
 };
 
-int  floors_init(struct floors *floors);
+int floors_init(struct floors *floors);
 void floors_free(struct floors *floors);
 
 /* A cycle begins: what was left out of the last one is back. */
@@ -56,25 +57,31 @@ void floors_forget(struct floors *floors);
 
 /* The rest of the due list's parameters and columns, after the clock and the items. */
 const char *floors_due_bind(struct qret_ctx *ctx, struct parameters *parameters);
-void        floors_due_read(struct qret_ctx *ctx, const struct pg_result *result);
+void floors_due_read(struct qret_ctx *ctx, const struct pg_result *result);
 
-/* Sorts a page that has been stepped: what failed is left out from now on, what had nothing is unsettled. */
+/*
+ * Sorts a page that has been stepped: what failed is left out from now on, what had nothing is
+ * unsettled.
+ */
 void floors_page_over(struct qret_ctx *ctx);
 
-/* Sorts a page that went into a host's list: that is left out from now on, what is unknown is unsettled. */
+/*
+ * Sorts a page that went into a host's list: that is left out from now on, what is unknown is
+ * unsettled.
+ */
 void floors_page_listed(struct qret_ctx *ctx);
 void floors_unsettle(struct floors *floors, const uint8_t *id);
 
 /* Bringing unsettled partitions up to date, some hundred at a time. */
 const char *floors_settle_bind(struct qret_ctx *ctx, struct parameters *parameters);
-void        floors_settle_read(struct qret_ctx *ctx, const struct pg_result *result);
-void        floors_settle_failed(struct floors *floors);
+void floors_settle_read(struct qret_ctx *ctx, const struct pg_result *result);
+void floors_settle_failed(struct floors *floors);
 
 /* Shares of the two rounds. Reading tells whether this cycle's share is done. */
-void        floors_share_begin(struct floors *floors);
+void floors_share_begin(struct floors *floors);
 const char *floors_pinned_bind(struct qret_ctx *ctx, struct parameters *parameters);
-bool        floors_pinned_read(struct qret_ctx *ctx, const struct pg_result *result);
+bool floors_pinned_read(struct qret_ctx *ctx, const struct pg_result *result);
 const char *floors_walk_bind(struct qret_ctx *ctx, struct parameters *parameters);
-bool        floors_walk_read(struct qret_ctx *ctx, const struct pg_result *result);
+bool floors_walk_read(struct qret_ctx *ctx, const struct pg_result *result);
 
 #endif

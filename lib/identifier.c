@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Quoting of SQL identifiers and literals, by doubling. Valid UTF-8 in, so no byte of a character is a quote. */
+/*
+ * Quoting of SQL identifiers and literals, by doubling. Valid UTF-8 in, so no byte of a
+ * character is a quote.
+ */
 #include "identifier.h"
 
 #include <stdio.h>
@@ -24,7 +27,8 @@ bool identifier_is_valid(const char *name)
 	size_t length = strlen(name);
 
 	/* The dollar quote of our own function bodies must not be closed by a name inside them. */
-	return length >= 1 && length <= IDENTIFIER_BYTES && is_utf8(name) && strstr(name, "$qretention$") == NULL;
+	return length >= 1 && length <= IDENTIFIER_BYTES && is_utf8(name) &&
+	       strstr(name, "$qretention$") == NULL;
 }
 
 /* Takes one part off the front of *at; false if it is malformed. */

@@ -38,7 +38,7 @@ static uint32_t place(uint8_t (*ids)[16], uint32_t capacity, const uint8_t *id)
 static bool grow(struct idset *set)
 {
 	uint32_t capacity = set->capacity == 0 ? FIRST_CAPACITY : 2 * set->capacity;
-	uint8_t (*ids)[16] = calloc(capacity, sizeof(*ids));
+	uint8_t(*ids)[16] = calloc(capacity, sizeof(*ids));
 
 	if (ids == NULL)
 		return false;

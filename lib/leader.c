@@ -44,9 +44,22 @@ static int64_t lease_ms(const struct qret_ctx *ctx)
 	return own_ms == 0 || own_ms > interval_ms ? interval_ms : own_ms;
 }
 
+/*
+ * Lane 0 may idle while the others work: asked for a sign of life, its session neither dies of
+ * that nor unseen.
+ */
+static int64_t sign_of_life_ms(const struct qret_ctx *ctx)
+{
+	int64_t idle_limit_ms = context_number(ctx, OPTION_IDLE_LIMIT_MS);
+
+	return idle_limit_ms > 0 ? idle_limit_ms / 3 : 10000;
+}
+
 static void renew_later(struct qret_ctx *ctx)
 {
-	ctx->gate.renew_us = clock_after_ms(qret_now_us(), lease_ms(ctx) / 3);
+	int64_t pause_ms = is_lease(ctx) ? lease_ms(ctx) / 3 : sign_of_life_ms(ctx);
+
+	ctx->gate.renew_us = clock_after_ms(qret_now_us(), pause_ms);
 }
 
 const char *leader_take_bind(struct qret_ctx *ctx, struct parameters *parameters)
@@ -55,7 +68,8 @@ const char *leader_take_bind(struct qret_ctx *ctx, struct parameters *parameters
 
 	if (!is_lease(ctx) || ctx->gate.barrier) {
 		parameter_int8(parameters, key);
-		return context_statement(ctx, is_lease(ctx) ? STATEMENT_LEASE_BARRIER : STATEMENT_GATE_TAKE);
+		return context_statement(ctx, is_lease(ctx) ? STATEMENT_LEASE_BARRIER
+		                                            : STATEMENT_GATE_TAKE);
 	}
 	parameter_text(parameters, ctx->gate.holder);
 	parameter_int8(parameters, lease_ms(ctx));
@@ -86,6 +100,8 @@ int leader_take_read(struct qret_ctx *ctx, const struct pg_result *result)
 		return read_claim(ctx, result);
 	ctx->gate.barrier = false;
 	ctx->gate.held = result_bool(result, 0, 0);
+	if (!is_lease(ctx))
+		renew_later(ctx);
 	return ctx->gate.held ? QRET_DONE : QRET_BUSY;
 }
 
@@ -137,12 +153,17 @@ void leader_envelope(const struct qret_ctx *ctx, struct envelope *ret_envelope)
 
 int64_t leader_renew_due_us(const struct qret_ctx *ctx)
 {
-	return is_lease(ctx) && ctx->gate.held && !ctx->gate.renewing ? ctx->gate.renew_us : NO_DEADLINE;
+	bool renewable = is_lease(ctx) || leader_is_session(ctx);
+
+	return renewable && ctx->gate.held && !ctx->gate.renewing ? ctx->gate.renew_us
+	                                                          : NO_DEADLINE;
 }
 
 const char *leader_renew_bind(struct qret_ctx *ctx, struct parameters *parameters)
 {
 	ctx->gate.renewing = true;
+	if (!is_lease(ctx))
+		return "SELECT true";
 	parameter_int8(parameters, ctx->gate.fence);
 	parameter_int8(parameters, lease_ms(ctx));
 	return context_statement(ctx, STATEMENT_LEASE_RENEW);
@@ -155,6 +176,7 @@ bool leader_renew_read(struct qret_ctx *ctx, const struct pg_result *result, str
 	if (result_bool(result, 0, 0))
 		return true;
 	forget(&ctx->gate);
-	error_set(error, QRET_ERR_LEADER_LOST, true, "another instance took the lease over; it leads now", "the lease was lost");
+	error_set(error, QRET_ERR_LEADER_LOST, true,
+	          "another instance took the lease over; it leads now", "the lease was lost");
 	return false;
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The gate: who may sweep. Binds and reads; sending and waiting are the cycle's and the runner's. */
+/*
+ * The gate: who may sweep. Binds and reads; sending and waiting are the cycle's and the
+ * runner's.
+ */
 #ifndef QRET_LIB_LEADER_H
 #define QRET_LIB_LEADER_H
 
@@ -13,19 +16,22 @@
 struct qret_ctx;
 
 struct gate {
-	bool    held;
-	bool    by_host;      /* taken by qret_gate_take: a cycle uses and keeps it */
-	char    holder[40];   /* lease: this context's name for itself */
-	int64_t fence;        /* lease: of the claim that is held */
-	bool    barrier;      /* lease: claimed, but the steps of an earlier claim may be under way */
-	bool    renewing;     /* lease: a renewal is in flight */
-	int64_t renew_us;     /* lease: when to renew, on our clock */
-	int64_t wait_ms;      /* lease: when another try makes sense; -1: not told */
+	bool held;
+	bool by_host;     /* taken by qret_gate_take: a cycle uses and keeps it */
+	char holder[40];  /* lease: this context's name for itself */
+	int64_t fence;    /* lease: of the claim that is held */
+	bool barrier;     /* lease: claimed, but the steps of an earlier claim may be under way */
+	bool renewing;    /* lease: a renewal is in flight */
+	int64_t renew_us; /* lease: when to renew, on our clock */
+	int64_t wait_ms;  /* lease: when another try makes sense; -1: not told */
 };
 
 void leader_init(struct gate *gate);
 
-/* The statement to send next to take the gate, or to release it. Not for gate = none, which has neither. */
+/*
+ * The statement to send next to take the gate, or to release it. Not for gate = none, which has
+ * neither.
+ */
 const char *leader_take_bind(struct qret_ctx *ctx, struct parameters *parameters);
 const char *leader_release_bind(struct qret_ctx *ctx, struct parameters *parameters);
 
@@ -35,7 +41,10 @@ int leader_take_read(struct qret_ctx *ctx, const struct pg_result *result);
 /* Whether the release is confirmed. */
 bool leader_release_read(struct qret_ctx *ctx, const struct pg_result *result);
 
-/* A release that could not be confirmed: a session that may still hold the gate is closed, or tainted. */
+/*
+ * A release that could not be confirmed: a session that may still hold the gate is closed, or
+ * tainted.
+ */
 void leader_release_failed(struct qret_ctx *ctx, const char *why);
 
 /* Whether losing lane 0 loses the gate at once. */
@@ -44,9 +53,12 @@ bool leader_is_session(const struct qret_ctx *ctx);
 /* The fence that a step travels with. */
 void leader_envelope(const struct qret_ctx *ctx, struct envelope *ret_envelope);
 
-/* Renewals, sent between steps: when the next is due (INT64_MAX: never), its statement, whether the claim stands. */
-int64_t     leader_renew_due_us(const struct qret_ctx *ctx);
+/*
+ * Renewals (of a session gate: a sign of life), sent between steps: when the next is due
+ * (INT64_MAX: never), its statement, whether the claim stands.
+ */
+int64_t leader_renew_due_us(const struct qret_ctx *ctx);
 const char *leader_renew_bind(struct qret_ctx *ctx, struct parameters *parameters);
-bool        leader_renew_read(struct qret_ctx *ctx, const struct pg_result *result, struct error *error);
+bool leader_renew_read(struct qret_ctx *ctx, const struct pg_result *result, struct error *error);
 
 #endif

@@ -12,10 +12,11 @@
 
 static const struct {
 	const char *name;
-	int32_t     level;
-	int64_t     interval_seconds;
+	int32_t level;
+	int64_t interval_seconds;
 } events[LOG_EVENT_COUNT] = {
-#define EVENT(id, name, level, seconds, meaning, action) [LOG_##id] = { name, QRET_LOG_##level, seconds },
+#define EVENT(id, name, level, seconds, meaning, action) \
+	[LOG_##id] = { name, QRET_LOG_##level, seconds },
 #include "log_table.h"
 #undef EVENT
 };
@@ -54,7 +55,8 @@ static size_t append_character(struct line *line, const char *at)
 	unsigned char byte = (unsigned char)*at;
 	size_t length = text_character(at);
 	/* C1 controls, U+0080 to U+009F, drive terminals as the C0 ones do. */
-	bool control = byte < 0x20 || byte == 0x7f || (length == 2 && byte == 0xc2 && (unsigned char)at[1] < 0xa0);
+	bool control = byte < 0x20 || byte == 0x7f ||
+	               (length == 2 && byte == 0xc2 && (unsigned char)at[1] < 0xa0);
 	char escape[8];
 
 	if (byte == '"' || byte == '\\') {
@@ -74,7 +76,8 @@ static size_t append_character(struct line *line, const char *at)
 	else
 		append(line, escape, (size_t)snprintf(escape, sizeof(escape), "\\x%02x", byte));
 	if (length == 2) {
-		append(line, escape, (size_t)snprintf(escape, sizeof(escape), "\\x%02x", (unsigned char)at[1]));
+		append(line, escape,
+		       (size_t)snprintf(escape, sizeof(escape), "\\x%02x", (unsigned char)at[1]));
 		return 2;
 	}
 	return 1;
@@ -89,7 +92,8 @@ void line_text(struct line *line, const char *key, const char *value)
 		return;
 	append_key(line, key);
 	if (!needs_quotes(value)) {
-		append(line, value, strlen(value) < limit - line->length ? strlen(value) : limit - line->length);
+		append(line, value,
+		       strlen(value) < limit - line->length ? strlen(value) : limit - line->length);
 		return;
 	}
 	append(line, "\"", 1);

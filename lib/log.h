@@ -17,11 +17,11 @@ enum log_event {
 };
 
 struct log {
-	int32_t      max_level;
-	qret_log_fn  fn;
-	void        *user_data;
+	int32_t max_level;
+	qret_log_fn fn;
+	void *user_data;
 	qret_free_fn free_fn;
-	bool        *in_callback; /* the context's re-entrance mark */
+	bool *in_callback; /* the context's re-entrance mark */
 	struct {
 		int64_t next_us;
 		int64_t suppressed;
@@ -31,14 +31,17 @@ struct log {
 /* One logfmt line under construction; what does not fit is left out. */
 struct line {
 	size_t length;
-	char   text[1536];
+	char text[1536];
 };
 
 void line_text(struct line *line, const char *key, const char *value);
 void line_number(struct line *line, const char *key, int64_t value);
 void line_uuid(struct line *line, const char *key, const uint8_t *uuid);
 
-/* Whether a record of this event would be delivered now; counts it as suppressed if only the rate limit is in the way. */
+/*
+ * Whether a record of this event would be delivered now; counts it as suppressed if only the
+ * rate limit is in the way.
+ */
 bool log_wants(struct log *log, enum log_event event);
 
 /* Starts the line; call only after log_wants said yes. */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The metric table and its delivery. A report's counts are per cycle, so they are the increments themselves. */
+/*
+ * The metric table and its delivery. A report's counts are per cycle, so they are the increments
+ * themselves.
+ */
 #include "metrics.h"
 
 #include <stddef.h>
@@ -8,10 +11,10 @@
 #include "struct_size.h"
 
 enum metric_id {
-#define COUNTER(id, ...) METRIC_##id,
-#define GAUGE(id, ...) METRIC_##id,
+#define COUNTER(id, ...)   METRIC_##id,
+#define GAUGE(id, ...)     METRIC_##id,
 #define HISTOGRAM(id, ...) METRIC_##id,
-#define EVENTS(id, ...) METRIC_##id,
+#define EVENTS(id, ...)    METRIC_##id,
 #include "metric_table.h"
 #undef COUNTER
 #undef GAUGE
@@ -23,15 +26,27 @@ enum metric_id {
 #define NO_FIELD SIZE_MAX
 
 static const struct {
-	int32_t     kind;
+	int32_t kind;
 	const char *name, *unit, *phase, *help;
-	size_t      field; /* of the report */
-	double      divisor;
+	size_t field; /* of the report */
+	double divisor;
 } rows[METRIC_COUNT] = {
-#define COUNTER(id, name, unit, phase, field, help) \
-	[METRIC_##id] = { QRET_METRIC_COUNTER, name, unit, phase, help, offsetof(struct qret_cycle_report, field), 1 },
-#define GAUGE(id, name, unit, phase, field, divisor, help) \
-	[METRIC_##id] = { QRET_METRIC_GAUGE, name, unit, phase, help, offsetof(struct qret_cycle_report, field), divisor },
+#define COUNTER(id, name, unit, phase, field, help)                  \
+	[METRIC_##id] = { QRET_METRIC_COUNTER,                       \
+		          name,                                      \
+		          unit,                                      \
+		          phase,                                     \
+		          help,                                      \
+		          offsetof(struct qret_cycle_report, field), \
+		          1 },
+#define GAUGE(id, name, unit, phase, field, divisor, help)           \
+	[METRIC_##id] = { QRET_METRIC_GAUGE,                         \
+		          name,                                      \
+		          unit,                                      \
+		          phase,                                     \
+		          help,                                      \
+		          offsetof(struct qret_cycle_report, field), \
+		          divisor },
 #define HISTOGRAM(id, name, unit, phase, help) \
 	[METRIC_##id] = { QRET_METRIC_HISTOGRAM, name, unit, phase, help, NO_FIELD, 1 },
 #define EVENTS(id, name, unit, phase, help) \
@@ -65,7 +80,8 @@ static void deliver(struct metrics *metrics, enum metric_id id, double value)
 void metrics_step(struct metrics *metrics, int32_t phase, int64_t elapsed_us)
 {
 	if (metrics->fn != NULL)
-		deliver(metrics, (enum metric_id)(METRIC_STEP_RETENTION + (phase - QRET_PHASE_RETENTION)),
+		deliver(metrics,
+		        (enum metric_id)(METRIC_STEP_RETENTION + (phase - QRET_PHASE_RETENTION)),
 		        (double)elapsed_us / US_PER_SECOND);
 }
 
@@ -90,7 +106,8 @@ void metrics_cycle(struct metrics *metrics, const struct qret_cycle_report *repo
 			deliver(metrics, id, outcome_count(id, report->outcome));
 		else
 			deliver(metrics, id,
-			        (double)*(const int64_t *)((const char *)report + rows[id].field) / rows[id].divisor);
+			        (double)*(const int64_t *)((const char *)report + rows[id].field) /
+			                rows[id].divisor);
 	}
 }
 

@@ -10,9 +10,9 @@
 
 struct metrics {
 	qret_metric_fn fn;
-	void          *user_data;
-	qret_free_fn   free_fn;
-	bool          *in_callback; /* the context's re-entrance mark */
+	void *user_data;
+	qret_free_fn free_fn;
+	bool *in_callback; /* the context's re-entrance mark */
 };
 
 /* One step's duration, as a histogram sample. */

@@ -18,26 +18,40 @@ enum kind { KIND_NUMBER, KIND_FLOOR, KIND_BOOL, KIND_CHOICE, KIND_NAME, KIND_REL
 
 struct row {
 	const char *name, *env;
-	enum kind   kind;
-	int64_t     scale, fallback, least, most;
+	enum kind kind;
+	int64_t scale, fallback, least, most;
 	const char *fallback_text; /* as the user would write it */
 	const char *range, *help;
 };
 
 static const struct row rows[OPTION_COUNT] = {
-#define NUMBER(id, name, env, scale, fallback, least, most, help) \
-	[OPTION_##id] = { name, env, KIND_NUMBER, scale, fallback, least, most, #fallback, #least " .. " #most, help },
-#define FLOOR(id, name, env, scale, fallback, least, most, help) \
-	[OPTION_##id] = { name, env, KIND_FLOOR, scale, fallback, least, most, #fallback, #least " .. " #most, help },
-#define BOOL(id, name, env, fallback, help) \
-	[OPTION_##id] = { name, env, KIND_BOOL, 1, fallback, 0, 1, fallback ? "true" : "false", \
-	                  "true|false|1|0|yes|no|on|off", help },
+#define NUMBER(id, name, env, scale, fallback, least, most, help)                       \
+	[OPTION_##id] = { name, env,       KIND_NUMBER,         scale, fallback, least, \
+		          most, #fallback, #least " .. " #most, help },
+#define FLOOR(id, name, env, scale, fallback, least, most, help)                        \
+	[OPTION_##id] = { name, env,       KIND_FLOOR,          scale, fallback, least, \
+		          most, #fallback, #least " .. " #most, help },
+#define BOOL(id, name, env, fallback, help)               \
+	[OPTION_##id] = { name,                           \
+		          env,                            \
+		          KIND_BOOL,                      \
+		          1,                              \
+		          fallback,                       \
+		          0,                              \
+		          1,                              \
+		          fallback ? "true" : "false",    \
+		          "true|false|1|0|yes|no|on|off", \
+		          help },
 #define CHOICE(id, name, fallback, values, help) \
 	[OPTION_##id] = { name, "", KIND_CHOICE, 1, 0, 0, 0, fallback, values, help },
-#define NAME(id, name, fallback, help) \
-	[OPTION_##id] = { name, "", KIND_NAME, 1, 0, 0, 0, fallback, "one identifier, 1 to 63 bytes", help },
-#define RELATION(id, name, help) \
-	[OPTION_##id] = { name, "", KIND_RELATION, 1, 0, 0, 0, "", "table or schema.table, or empty", help },
+#define NAME(id, name, fallback, help)                                                           \
+	[OPTION_##id] = {                                                                        \
+		name, "", KIND_NAME, 1, 0, 0, 0, fallback, "one identifier, 1 to 63 bytes", help \
+	},
+#define RELATION(id, name, help)                                                                 \
+	[OPTION_##id] = {                                                                        \
+		name, "", KIND_RELATION, 1, 0, 0, 0, "", "table or schema.table, or empty", help \
+	},
 #define ROLE(id, name, help) \
 	[OPTION_##id] = { name, "", KIND_ROLE, 1, 0, 0, 0, "", "one identifier, or empty", help },
 #include "option_table.h"
@@ -51,11 +65,15 @@ static bool is_text(const struct row *row)
 static const char *type_name(const struct row *row)
 {
 	switch (row->kind) {
-	case KIND_BOOL: return "bool";
-	case KIND_CHOICE: return "enum";
+	case KIND_BOOL:
+		return "bool";
+	case KIND_CHOICE:
+		return "enum";
 	case KIND_NUMBER:
-	case KIND_FLOOR: return "int";
-	default: return "text";
+	case KIND_FLOOR:
+		return "int";
+	default:
+		return "text";
 	}
 }
 
@@ -87,8 +105,12 @@ static void choice_copy(const char *values, int64_t index, char *target, size_t 
 
 static bool parse_bool(const char *value, int64_t *ret_number)
 {
-	static const struct { const char *word; int64_t number; } words[] = {
-		{ "true", 1 }, { "false", 0 }, { "1", 1 }, { "0", 0 }, { "yes", 1 }, { "no", 0 }, { "on", 1 }, { "off", 0 },
+	static const struct {
+		const char *word;
+		int64_t number;
+	} words[] = {
+		{ "true", 1 }, { "false", 0 }, { "1", 1 },  { "0", 0 },
+		{ "yes", 1 },  { "no", 0 },    { "on", 1 }, { "off", 0 },
 	};
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
@@ -119,11 +141,13 @@ static int refuse(const struct row *row, const char *name, const char *value, st
 
 	/* A long value must not push the range out of the message. */
 	text_copy(shown, sizeof(shown), value);
-	return error_set(error, QRET_ERR_OPTION, false, row->help, "option %s: value \"%s\" is refused; expected %s", name,
-	                 shown, row->range);
+	return error_set(error, QRET_ERR_OPTION, false, row->help,
+	                 "option %s: value \"%s\" is refused; expected %s", name, shown,
+	                 row->range);
 }
 
-static bool parse_scaled(const struct row *row, const char *value, int64_t scale, bool *ret_clamped, int64_t *ret_number)
+static bool parse_scaled(const struct row *row, const char *value, int64_t scale, bool *ret_clamped,
+                         int64_t *ret_number)
 {
 	if (!parse_number(value, ret_number))
 		return false;
@@ -145,8 +169,8 @@ static bool parse_text(const struct row *row, const char *value)
 }
 
 /* Parses without storing; text values are stored by the caller. */
-static int parse(const struct row *row, const char *name, const char *value, int64_t scale, bool *ret_clamped,
-                 int64_t *ret_number, struct error *error)
+static int parse(const struct row *row, const char *name, const char *value, int64_t scale,
+                 bool *ret_clamped, int64_t *ret_number, struct error *error)
 {
 	bool good = false;
 
@@ -171,7 +195,8 @@ static int parse(const struct row *row, const char *name, const char *value, int
 
 static int64_t default_number(const struct row *row)
 {
-	return row->kind == KIND_CHOICE ? choice_index(row->range, row->fallback_text) : row->fallback;
+	return row->kind == KIND_CHOICE ? choice_index(row->range, row->fallback_text)
+	                                : row->fallback;
 }
 
 static enum option find(const char *name)
@@ -212,7 +237,8 @@ const char *option_name(enum option option)
 	return rows[option].name;
 }
 
-int options_set(struct options *options, const char *name, const char *value, bool *ret_clamped, struct error *error)
+int options_set(struct options *options, const char *name, const char *value, bool *ret_clamped,
+                struct error *error)
 {
 	enum option option = find(name);
 	const struct row *row;
@@ -222,7 +248,9 @@ int options_set(struct options *options, const char *name, const char *value, bo
 
 	*ret_clamped = false;
 	if (option == OPTION_COUNT)
-		return error_set(error, QRET_ERR_OPTION, false, "qret_option_get_info lists all options", "there is no option \"%.64s\"", name);
+		return error_set(error, QRET_ERR_OPTION, false,
+		                 "qret_option_get_info lists all options",
+		                 "there is no option \"%.64s\"", name);
 	row = &rows[option];
 	if (value == NULL) {
 		number = default_number(row);
@@ -233,7 +261,8 @@ int options_set(struct options *options, const char *name, const char *value, bo
 		if (is_text(row)) {
 			text = strdup(value);
 			if (text == NULL)
-				return error_set(error, QRET_ERR_NOMEM, true, NULL, "out of memory");
+				return error_set(error, QRET_ERR_NOMEM, true, NULL,
+				                 "out of memory");
 		}
 	}
 	free(options->text[option]);
@@ -242,7 +271,8 @@ int options_set(struct options *options, const char *name, const char *value, bo
 	return QRET_DONE;
 }
 
-int64_t options_get(const struct options *options, const char *name, char *ret_value, size_t capacity)
+int64_t options_get(const struct options *options, const char *name, char *ret_value,
+                    size_t capacity)
 {
 	enum option option = find(name);
 	char number[64];
@@ -276,7 +306,8 @@ int options_load_env(struct options *options, bool ret_clamped[OPTION_COUNT], st
 		ret_clamped[option] = false;
 		if (value == NULL || value[0] == '\0')
 			continue;
-		rc = parse(row, row->env, value, row->scale, &ret_clamped[option], &number[option], error);
+		rc = parse(row, row->env, value, row->scale, &ret_clamped[option], &number[option],
+		           error);
 		if (rc != QRET_DONE)
 			return rc;
 	}

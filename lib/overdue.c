@@ -25,8 +25,9 @@ void left_add_page(struct qret_ctx *ctx)
 
 bool overdue_wanted(const struct qret_ctx *ctx)
 {
-	return ctx->cycle.plan == PLAN_CYCLE && ctx->cycle.left.count > 0 && ctx->cycle.error.code == QRET_DONE &&
-	       !ctx->cycle.stopped && ctx->lanes[0].session.state == SESSION_READY;
+	return ctx->cycle.plan == PLAN_CYCLE && ctx->cycle.left.count > 0 &&
+	       ctx->cycle.error.code == QRET_DONE && !ctx->cycle.stopped &&
+	       ctx->lanes[0].session.state == SESSION_READY;
 }
 
 const char *overdue_bind(struct qret_ctx *ctx, struct parameters *parameters)

@@ -14,8 +14,8 @@ struct qret_ctx;
 
 struct left {
 	uint32_t count;
-	uint8_t  ids[LEFT_MOST][16];
-	uint8_t  array[20 + LEFT_MOST * 20]; /* the same on the wire */
+	uint8_t ids[LEFT_MOST][16];
+	uint8_t array[20 + LEFT_MOST * 20]; /* the same on the wire */
 };
 
 void left_add(struct left *left, const uint8_t *id);
@@ -27,6 +27,6 @@ void left_add_page(struct qret_ctx *ctx);
 bool overdue_wanted(const struct qret_ctx *ctx);
 
 const char *overdue_bind(struct qret_ctx *ctx, struct parameters *parameters);
-void        overdue_read(struct qret_ctx *ctx, const struct pg_result *result);
+void overdue_read(struct qret_ctx *ctx, const struct pg_result *result);
 
 #endif

@@ -10,7 +10,10 @@
 
 #define CLEANUP_INTERVAL_MS 60000
 
-/* Sub-cadence: true, and stamped, if the phase's time has come. Stamped before it runs, so that a failure waits as long as a success. */
+/*
+ * Sub-cadence: true, and stamped, if the phase's time has come. Stamped before it runs, so that
+ * a failure waits as long as a success.
+ */
 static bool due_now(struct phase_state *state, int64_t interval_ms)
 {
 	int64_t now_us = qret_now_us();
@@ -45,7 +48,10 @@ static bool begin_event_prune(struct qret_ctx *ctx)
 	if (atomic_load(&ctx->busy)) {
 		if (most_ms == 0 || now_us < clock_after_ms(state->next_us, most_ms))
 			return false;
-		/* The due time stays, so the next cycle takes its one step as well, until the host is idle. */
+		/*
+		 * The due time stays, so the next cycle takes its one step as well, until the
+		 * host is idle.
+		 */
 		state->one_step = true;
 		return true;
 	}
@@ -56,7 +62,8 @@ static bool begin_event_prune(struct qret_ctx *ctx)
 static bool has_retention_cutoff(const struct qret_ctx *ctx, const struct work *work)
 {
 	(void)ctx;
-	return work->item.all_cutoff_us != QRET_CUTOFF_OFF || work->item.completed_cutoff_us != QRET_CUTOFF_OFF;
+	return work->item.all_cutoff_us != QRET_CUTOFF_OFF ||
+	       work->item.completed_cutoff_us != QRET_CUTOFF_OFF;
 }
 
 static bool has_txns_cutoff(const struct qret_ctx *ctx, const struct work *work)
@@ -71,42 +78,49 @@ static bool has_max_wait_cutoff(const struct qret_ctx *ctx, const struct work *w
 	return work->item.max_wait_cutoff_us != QRET_CUTOFF_OFF;
 }
 
-static void count_retention(struct qret_cycle_report *report, const struct work *work, const struct outcome *outcome)
+static void count_retention(struct qret_cycle_report *report, const struct work *work,
+                            const struct outcome *outcome)
 {
 	(void)work;
 	report->segments_deleted += outcome->deleted;
 	report->messages_deleted += outcome->messages;
 }
 
-static void count_txns_purge(struct qret_cycle_report *report, const struct work *work, const struct outcome *outcome)
+static void count_txns_purge(struct qret_cycle_report *report, const struct work *work,
+                             const struct outcome *outcome)
 {
 	(void)work;
 	report->txns_purged += outcome->deleted;
 }
 
-static void count_max_wait(struct qret_cycle_report *report, const struct work *work, const struct outcome *outcome)
+static void count_max_wait(struct qret_cycle_report *report, const struct work *work,
+                           const struct outcome *outcome)
 {
 	(void)work;
 	report->max_wait_evicted += outcome->deleted;
 	report->messages_deleted += outcome->messages;
 }
 
-static void count_cleanup(struct qret_cycle_report *report, const struct work *work, const struct outcome *outcome)
+static void count_cleanup(struct qret_cycle_report *report, const struct work *work,
+                          const struct outcome *outcome)
 {
 	(void)work;
 	report->partitions_deleted += outcome->deleted;
 }
 
-static void count_metrics_purge(struct qret_cycle_report *report, const struct work *work, const struct outcome *outcome)
+static void count_metrics_purge(struct qret_cycle_report *report, const struct work *work,
+                                const struct outcome *outcome)
 {
 	(void)work;
 	report->metrics_purged += outcome->deleted;
 }
 
-static void count_event_prune(struct qret_cycle_report *report, const struct work *work, const struct outcome *outcome)
+static void count_event_prune(struct qret_cycle_report *report, const struct work *work,
+                              const struct outcome *outcome)
 {
-	int64_t *const arms[EVENT_ARMS] = { &report->events_succeeded, &report->events_settled, &report->events_own_window,
-	                                    &report->events_default_window };
+	int64_t *const arms[EVENT_ARMS] = { &report->events_succeeded, &report->events_settled,
+		                            &report->events_own_window,
+		                            &report->events_default_window };
 
 	*arms[work->unit] += outcome->messages;
 	report->events_deleted += outcome->messages;
@@ -116,21 +130,28 @@ static void count_event_prune(struct qret_cycle_report *report, const struct wor
 	report->rows_poison += outcome->poison;
 }
 
-_Static_assert(METRICS_TABLES <= UNITS_MOST && EVENT_ARMS <= UNITS_MOST, "a cycle has no room for the units");
+_Static_assert(METRICS_TABLES <= UNITS_MOST && EVENT_ARMS <= UNITS_MOST,
+               "a cycle has no room for the units");
 
 static const struct phase phases[PHASE_COUNT] = {
-	{ QRET_PHASE_RETENTION, "retention", ENGINES_LOG, 0, true, false, FAILURE_PARTIAL, LOG_ITEM_FAILED,
-	  NULL, has_retention_cutoff, step_bind_retention, step_read_partition, count_retention },
-	{ QRET_PHASE_TXNS_PURGE, "txns_purge", ENGINES_LOG, 0, true, false, FAILURE_PARTIAL, LOG_ITEM_FAILED,
-	  NULL, has_txns_cutoff, step_bind_txns_purge, step_read_partition, count_txns_purge },
-	{ QRET_PHASE_MAX_WAIT, "max_wait", ENGINES_LOG, 0, true, false, FAILURE_PARTIAL, LOG_ITEM_FAILED,
-	  NULL, has_max_wait_cutoff, step_bind_max_wait, step_read_partition, count_max_wait },
-	{ QRET_PHASE_PARTITION_CLEANUP, "partition_cleanup", ENGINES_LOG, 1, false, true, FAILURE_PARTIAL, LOG_ITEM_FAILED,
-	  begin_cleanup, NULL, step_bind_cleanup, step_read_cleanup, count_cleanup },
-	{ QRET_PHASE_METRICS_PURGE, "metrics_purge", ENGINES_LOG, METRICS_TABLES, false, false, FAILURE_LOGGED, LOG_METRICS_PURGE_ERROR,
-	  NULL, NULL, step_bind_metrics_purge, step_read_metrics_purge, count_metrics_purge },
-	{ QRET_PHASE_EVENT_PRUNE, "event_prune", ENGINES_EVENT, EVENT_ARMS, false, true, FAILURE_PARTIAL, LOG_EVENT_PRUNE_ERROR,
-	  begin_event_prune, NULL, step_bind_event_prune, step_read_event_prune, count_event_prune },
+	{ QRET_PHASE_RETENTION, "retention", ENGINES_LOG, 0, true, false, FAILURE_PARTIAL,
+	  LOG_ITEM_FAILED, NULL, has_retention_cutoff, step_bind_retention, step_read_partition,
+	  count_retention },
+	{ QRET_PHASE_TXNS_PURGE, "txns_purge", ENGINES_LOG, 0, true, false, FAILURE_PARTIAL,
+	  LOG_ITEM_FAILED, NULL, has_txns_cutoff, step_bind_txns_purge, step_read_partition,
+	  count_txns_purge },
+	{ QRET_PHASE_MAX_WAIT, "max_wait", ENGINES_LOG, 0, true, false, FAILURE_PARTIAL,
+	  LOG_ITEM_FAILED, NULL, has_max_wait_cutoff, step_bind_max_wait, step_read_partition,
+	  count_max_wait },
+	{ QRET_PHASE_PARTITION_CLEANUP, "partition_cleanup", ENGINES_LOG, 1, false, true,
+	  FAILURE_PARTIAL, LOG_ITEM_FAILED, begin_cleanup, NULL, step_bind_cleanup,
+	  step_read_cleanup, count_cleanup },
+	{ QRET_PHASE_METRICS_PURGE, "metrics_purge", ENGINES_LOG, METRICS_TABLES, false, false,
+	  FAILURE_LOGGED, LOG_METRICS_PURGE_ERROR, NULL, NULL, step_bind_metrics_purge,
+	  step_read_metrics_purge, count_metrics_purge },
+	{ QRET_PHASE_EVENT_PRUNE, "event_prune", ENGINES_EVENT, EVENT_ARMS, false, true,
+	  FAILURE_PARTIAL, LOG_EVENT_PRUNE_ERROR, begin_event_prune, NULL, step_bind_event_prune,
+	  step_read_event_prune, count_event_prune },
 };
 
 const struct phase *phase_find(int32_t id)
@@ -145,7 +166,8 @@ bool phase_enabled(const struct qret_ctx *ctx, const struct phase *phase)
 	return engines == ENGINES_BOTH || engines == phase->engine;
 }
 
-void phase_keep_cursor(struct qret_ctx *ctx, const struct phase *phase, const struct outcome *outcome)
+void phase_keep_cursor(struct qret_ctx *ctx, const struct phase *phase,
+                       const struct outcome *outcome)
 {
 	struct phase_state *state = &ctx->phases[phase->id - 1];
 
@@ -166,12 +188,16 @@ const char *phase_unit(const struct phase *phase, uint32_t unit)
 
 int32_t phase_rows(const struct qret_ctx *ctx, const struct phase *phase)
 {
-	return (int32_t)context_number(ctx, phase->engine == ENGINES_EVENT ? OPTION_EVENT_BATCH_ROWS : OPTION_BATCH_SIZE);
+	return (int32_t)context_number(ctx, phase->engine == ENGINES_EVENT ? OPTION_EVENT_BATCH_ROWS
+	                                                                   : OPTION_BATCH_SIZE);
 }
 
 const char *phase_missing_function(const struct qret_ctx *ctx, const struct phase *phase)
 {
-	static const struct { enum fact first, second; const char *name; } functions[PHASE_COUNT] = {
+	static const struct {
+		enum fact first, second;
+		const char *name;
+	} functions[PHASE_COUNT] = {
 		{ FACT_RETENTION_V1, FACT_RETENTION_V2, "log_retention_step" },
 		{ FACT_TXNS_PURGE_V1, FACT_TXNS_PURGE_V2, "log_txns_purge_step" },
 		{ FACT_MAX_WAIT_V1, FACT_MAX_WAIT_V2, "log_evict_max_wait_step" },
@@ -179,7 +205,8 @@ const char *phase_missing_function(const struct qret_ctx *ctx, const struct phas
 		{ FACT_COUNT, FACT_COUNT, NULL }, /* the metrics purge calls no function */
 		{ FACT_EVENT_FUNCTIONS, FACT_COUNT, "event_prune_step" },
 	};
-	const enum fact first = functions[phase->id - 1].first, second = functions[phase->id - 1].second;
+	const enum fact first = functions[phase->id - 1].first,
+			second = functions[phase->id - 1].second;
 	int64_t version = context_number(ctx, OPTION_STEP_VERSION);
 	bool has_first = first != FACT_COUNT && ctx->facts.is[first];
 	bool has_second = second != FACT_COUNT && ctx->facts.is[second];
@@ -188,7 +215,9 @@ const char *phase_missing_function(const struct qret_ctx *ctx, const struct phas
 		return NULL;
 	if (second == FACT_COUNT)
 		return has_first ? NULL : functions[phase->id - 1].name;
-	if (version == STEP_VERSION_2 ? has_second : version == STEP_VERSION_1 ? has_first : has_first || has_second)
+	if (version == STEP_VERSION_2   ? has_second
+	    : version == STEP_VERSION_1 ? has_first
+	                                : has_first || has_second)
 		return NULL;
 	return functions[phase->id - 1].name;
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The phases, one row each: where work comes from, when, which step, what it counts, what a failure means. */
+/*
+ * The phases, one row each: where work comes from, when, which step, what it counts, what a
+ * failure means.
+ */
 #ifndef QRET_LIB_PHASE_H
 #define QRET_LIB_PHASE_H
 
@@ -21,34 +24,38 @@ struct qret_ctx;
 
 /* What a phase keeps between steps and cycles. */
 struct phase_state {
-	int64_t next_us;      /* when its sub-cadence lets it run again */
-	int64_t wanted_us;    /* event prune: when a busy host first deferred it; 0: not deferred */
-	bool    one_step;     /* event prune beside a busy host */
-	uint32_t unit;        /* steps by hand: the unit to go on with */
-	char    cursor[CURSOR_BYTES];
+	int64_t next_us;   /* when its sub-cadence lets it run again */
+	int64_t wanted_us; /* event prune: when a busy host first deferred it; 0: not deferred */
+	bool one_step;     /* event prune beside a busy host */
+	uint32_t unit;     /* steps by hand: the unit to go on with */
+	char cursor[CURSOR_BYTES];
 	uint8_t cursor_uuid[16];
-	bool    has_cursor;
+	bool has_cursor;
 };
 
 struct phase {
-	int32_t     id;
+	int32_t id;
 	const char *name;
-	int         engine;     /* ENGINES_LOG or ENGINES_EVENT */
-	uint32_t    units;      /* 0: partitions of the work list; else that many units of its own */
-	bool        sized;      /* batch size follows from time */
-	bool        cursored;   /* a step may delete nothing and yet move on */
+	int engine;     /* ENGINES_LOG or ENGINES_EVENT */
+	uint32_t units; /* 0: partitions of the work list; else that many units of its own */
+	bool sized;     /* batch size follows from time */
+	bool cursored;  /* a step may delete nothing and yet move on */
 	enum phase_failure failure;
-	int         failure_event; /* enum log_event */
+	int failure_event; /* enum log_event */
 
 	/* Whether it runs in this cycle; stamps the sub-cadence. NULL: always. */
 	bool (*begin)(struct qret_ctx *ctx);
 	/* Whether this partition has anything to do with it; NULL for units. */
 	bool (*applies)(const struct qret_ctx *ctx, const struct work *work);
-	/* Binds one step; returns the text to send. guarded: refuse cutoffs in the server's future. */
-	const char *(*bind)(struct qret_ctx *ctx, const struct work *work, int32_t rows, bool guarded,
-	                    struct parameters *parameters);
+	/*
+	 * Binds one step; returns the text to send. guarded: refuse cutoffs in the server's
+	 * future.
+	 */
+	const char *(*bind)(struct qret_ctx *ctx, const struct work *work, int32_t rows,
+	                    bool guarded, struct parameters *parameters);
 	void (*read)(const struct pg_result *result, int32_t rows, struct outcome *ret_outcome);
-	void (*count)(struct qret_cycle_report *report, const struct work *work, const struct outcome *outcome);
+	void (*count)(struct qret_cycle_report *report, const struct work *work,
+	              const struct outcome *outcome);
 };
 
 /* NULL for an unknown id. */
@@ -58,7 +65,8 @@ const struct phase *phase_find(int32_t id);
 bool phase_enabled(const struct qret_ctx *ctx, const struct phase *phase);
 
 /* Keeps, or at its end forgets, where the phase's next step goes on. */
-void phase_keep_cursor(struct qret_ctx *ctx, const struct phase *phase, const struct outcome *outcome);
+void phase_keep_cursor(struct qret_ctx *ctx, const struct phase *phase,
+                       const struct outcome *outcome);
 void phase_reset_cursor(struct qret_ctx *ctx, const struct phase *phase);
 
 /* The name of a unit, for log lines. */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Sends and collects in libpq's pipeline mode. A lost reply counts as not done: the caller must not count it. */
+/*
+ * Sends and collects in libpq's pipeline mode. A lost reply counts as not done: the caller must
+ * not count it.
+ */
 #include "query.h"
 
 #include <stdio.h>
@@ -9,7 +12,10 @@
 #include "clock.h"
 #include "qretention.h"
 
-/* libpq says nothing once between two statements; more often in a row only when it has lost its place. */
+/*
+ * libpq says nothing once between two statements; more often in a row only when it has lost its
+ * place.
+ */
 #define SILENCES_MAX 3
 
 /* More results than any group of ours can bring. */
@@ -36,7 +42,8 @@ int query_queue(struct session *session, const char *text, const struct paramete
 	static const struct parameters none;
 	const struct parameters *p = parameters != NULL ? parameters : &none;
 
-	if (PQsendQueryParams(session->connection, text, p->count, p->types, p->values, p->lengths, p->formats, 1) != 1)
+	if (PQsendQueryParams(session->connection, text, p->count, p->types, p->values, p->lengths,
+	                      p->formats, 1) != 1)
 		return lost(session);
 	session->queued++;
 	return QRET_DONE;
@@ -60,7 +67,8 @@ static struct prepared *often_used(struct session *session, const char *text)
 	return ++entry->uses > USES_BEFORE_PREPARING ? entry : NULL;
 }
 
-int query_queue_often(struct session *session, const char *text, const struct parameters *parameters)
+int query_queue_often(struct session *session, const char *text,
+                      const struct parameters *parameters)
 {
 	struct prepared *entry = often_used(session, text);
 	const struct parameters *p = parameters;
@@ -79,7 +87,8 @@ int query_queue_often(struct session *session, const char *text, const struct pa
 	if (entry->serial == 0)
 		return query_queue(session, text, parameters);
 	snprintf(name, sizeof(name), "qret_%u", entry->serial);
-	if (PQsendQueryPrepared(session->connection, name, p->count, p->values, p->lengths, p->formats, 1) != 1)
+	if (PQsendQueryPrepared(session->connection, name, p->count, p->values, p->lengths,
+	                        p->formats, 1) != 1)
 		return lost(session);
 	session->queued++;
 	return QRET_DONE;
@@ -97,7 +106,8 @@ int query_sync(struct session *session)
 
 int query_group(struct session *session, uint8_t answer_at, uint8_t syncs, void *owner)
 {
-	struct request *request = &session->requests[(session->first + session->count) % SESSION_REQUESTS_MAX];
+	struct request *request =
+		&session->requests[(session->first + session->count) % SESSION_REQUESTS_MAX];
 
 	request->owner = owner;
 	request->answer_at = answer_at;
@@ -111,7 +121,8 @@ int query_group(struct session *session, uint8_t answer_at, uint8_t syncs, void 
 	return flush(session);
 }
 
-int query_send_plain(struct session *session, const char *text, const struct parameters *parameters, void *owner)
+int query_send_plain(struct session *session, const char *text, const struct parameters *parameters,
+                     void *owner)
 {
 	int rc = query_queue(session, text, parameters);
 
@@ -135,7 +146,8 @@ static void record_failure(struct session *session, const PGresult *result)
 
 	if (session->failure.code != QRET_DONE)
 		return;
-	error_set_server(&session->failure, sqlstate != NULL ? sqlstate : "", message != NULL ? message : PQresultErrorMessage(result),
+	error_set_server(&session->failure, sqlstate != NULL ? sqlstate : "",
+	                 message != NULL ? message : PQresultErrorMessage(result),
 	                 PQresultErrorField(result, PG_DIAG_MESSAGE_HINT));
 }
 
@@ -164,13 +176,15 @@ static void take_result(struct session *session, const struct request *request, 
 }
 
 /* The group at the head is whole: hands it over and turns to the next. */
-static int finish_group(struct session *session, struct pg_result **ret_result, void **ret_owner, struct error *error)
+static int finish_group(struct session *session, struct pg_result **ret_result, void **ret_owner,
+                        struct error *error)
 {
 	struct request *request = &session->requests[session->first];
 	int rc = session->failure.code;
 
 	if (rc == QRET_DONE && session->answer == NULL)
-		rc = error_set(&session->failure, QRET_ERR_SQL, true, NULL, "the server did not answer a statement");
+		rc = error_set(&session->failure, QRET_ERR_SQL, true, NULL,
+		               "the server did not answer a statement");
 	*ret_owner = request->owner;
 	/* What a failed group prepared may be there or not: it gets another name next time. */
 	if (rc != QRET_DONE && request->prepared != NULL)
@@ -195,10 +209,14 @@ static int finish_group(struct session *session, struct pg_result **ret_result, 
 	return rc;
 }
 
-/* A pooler that answers one statement twice leaves libpq with nothing to say for ever: give such a connection up. */
+/*
+ * A pooler that answers one statement twice leaves libpq with nothing to say for ever: give such
+ * a connection up.
+ */
 static int out_of_step(struct session *session)
 {
-	return session_lose(session, QRET_ERR_CONNECTION, "the answers of the server are out of step with the statements");
+	return session_lose(session, QRET_ERR_CONNECTION,
+	                    "the answers of the server are out of step with the statements");
 }
 
 /* QRET_DONE if libpq has something to hand out, QRET_WAIT, or the connection is lost. */
@@ -213,11 +231,13 @@ static int readable(struct session *session)
 	if (!PQisBusy(session->connection))
 		return QRET_DONE;
 	if (qret_now_us() >= session_deadline_us(session))
-		return session_lose(session, QRET_ERR_TIMEOUT, "the server did not answer within statement_timeout_ms");
+		return session_lose(session, QRET_ERR_TIMEOUT,
+		                    "the server did not answer within statement_timeout_ms");
 	return QRET_WAIT;
 }
 
-int query_collect(struct session *session, struct pg_result **ret_result, void **ret_owner, struct error *error)
+int query_collect(struct session *session, struct pg_result **ret_result, void **ret_owner,
+                  struct error *error)
 {
 	int rc, silent = 0;
 

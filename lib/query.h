@@ -12,14 +12,22 @@
 #include "session.h"
 #include "value.h"
 
-/* One statement that commits by itself. `owner` comes back with the answer. Failure means the session is lost. */
-int query_send_plain(struct session *session, const char *text, const struct parameters *parameters, void *owner);
+/*
+ * One statement that commits by itself. `owner` comes back with the answer. Failure means the
+ * session is lost.
+ */
+int query_send_plain(struct session *session, const char *text, const struct parameters *parameters,
+                     void *owner);
 
 /* For envelopes: statements are queued one by one, then the group is closed and sent. */
 int query_queue(struct session *session, const char *text, const struct parameters *parameters);
 
-/* The same for a statement that is sent often: on an owned session the server comes to keep its plan. The text stays where it is. */
-int query_queue_often(struct session *session, const char *text, const struct parameters *parameters);
+/*
+ * The same for a statement that is sent often: on an owned session the server comes to keep its
+ * plan. The text stays where it is.
+ */
+int query_queue_often(struct session *session, const char *text,
+                      const struct parameters *parameters);
 
 /* Which result of the group will be that of the statement queued last. */
 uint8_t query_last(const struct session *session);
@@ -31,10 +39,11 @@ bool query_has_room(const struct session *session);
 
 /*
  * The next answer, in the order of sending. QRET_DONE with a result that the caller frees;
- * QRET_WAIT; or the code of a failure, told in `error`: the group's own (the session stays READY)
- * or the connection's (the session is LOST and no more answers come). *ret_owner is set on all but QRET_WAIT,
- * NULL if the connection was lost.
+ * QRET_WAIT; or the code of a failure, told in `error`: the group's own (the session stays
+ * READY) or the connection's (the session is LOST and no more answers come). *ret_owner is set
+ * on all but QRET_WAIT, NULL if the connection was lost.
  */
-int query_collect(struct session *session, struct pg_result **ret_result, void **ret_owner, struct error *error);
+int query_collect(struct session *session, struct pg_result **ret_result, void **ret_owner,
+                  struct error *error);
 
 #endif

@@ -42,7 +42,8 @@ void runner_reset(struct qret_ctx *ctx)
 	}
 }
 
-void runner_begin(struct qret_ctx *ctx, const struct phase *phase, struct work *works, uint32_t count, bool single)
+void runner_begin(struct qret_ctx *ctx, const struct phase *phase, struct work *works,
+                  uint32_t count, bool single)
 {
 	struct runner *runner = &ctx->runner;
 
@@ -95,12 +96,16 @@ static int lanes(const struct qret_ctx *ctx)
 }
 
 /* A renewal came back: whether the claim still stands. */
-static void handle_renewal(struct qret_ctx *ctx, int rc, const struct pg_result *result, struct error *error)
+static void handle_renewal(struct qret_ctx *ctx, int rc, const struct pg_result *result,
+                           struct error *error)
 {
 	bool stands = rc == QRET_DONE && leader_renew_read(ctx, result, error);
 
 	ctx->gate.renewing = false;
-	/* One that failed is tried again with the next step; if the lease runs out, the fence says so. */
+	/*
+	 * One that failed is tried again with the next step; if the lease runs out, the fence
+	 * says so.
+	 */
 	if (!stands && error->code == QRET_ERR_LEADER_LOST)
 		runner_fail(&ctx->runner, error);
 }
@@ -110,10 +115,11 @@ static void renew(struct qret_ctx *ctx, struct lane *lane)
 {
 	struct parameters parameters = { 0 };
 
-	if (lane != &ctx->lanes[0] || lane->session.state != SESSION_READY || !query_has_room(&lane->session) ||
-	    qret_now_us() < leader_renew_due_us(ctx))
+	if (lane != &ctx->lanes[0] || lane->session.state != SESSION_READY ||
+	    !query_has_room(&lane->session) || qret_now_us() < leader_renew_due_us(ctx))
 		return;
-	if (envelope_send(&lane->session, NULL, leader_renew_bind(ctx, &parameters), &parameters, &ctx->gate) != QRET_DONE)
+	if (envelope_send(&lane->session, NULL, leader_renew_bind(ctx, &parameters), &parameters,
+	                  &ctx->gate) != QRET_DONE)
 		failure_lost_lane(ctx, lane, &lane->session.lost);
 }
 
@@ -123,7 +129,8 @@ static int collect(struct qret_ctx *ctx, struct lane *lane)
 	int answers = 0;
 
 	/* The answer to a lane's settings is not a step's: session_process takes it. */
-	while (lane->session.state == SESSION_READY && lane->session.count > 0 && answers < ANSWERS_A_CALL) {
+	while (lane->session.state == SESSION_READY && lane->session.count > 0 &&
+	       answers < ANSWERS_A_CALL) {
 		struct pg_result *result = NULL;
 		struct error error = { 0 };
 		void *owner;
@@ -167,7 +174,8 @@ static bool may_send(struct qret_ctx *ctx)
 		return runner->halt == HALT_NONE;
 	else if (budget_ms > 0 && qret_now_us() >= clock_after_ms(ctx->cycle.started_us, budget_ms))
 		runner_halt(runner, HALT_BUDGET);
-	else if (runner->phase->id == QRET_PHASE_EVENT_PRUNE && limit > 0 && ctx->report.events_deleted >= limit)
+	else if (runner->phase->id == QRET_PHASE_EVENT_PRUNE && limit > 0 &&
+	         ctx->report.events_deleted >= limit)
 		runner_halt(runner, HALT_BUDGET);
 	else if (runner->phase->units == 0 && pager_stale(&ctx->pager))
 		runner_halt(runner, HALT_STALE);
@@ -202,7 +210,8 @@ static int send_step(struct qret_ctx *ctx, struct lane *lane, struct slot *slot)
 
 static void fill(struct qret_ctx *ctx, struct lane *lane)
 {
-	while (lane->session.state == SESSION_READY && query_has_room(&lane->session) && batch_fits(ctx, lane)) {
+	while (lane->session.state == SESSION_READY && query_has_room(&lane->session) &&
+	       batch_fits(ctx, lane)) {
 		struct slot *slot;
 
 		if (!may_send(ctx) || qret_now_us() < ctx->runner.pace_us)
@@ -216,11 +225,15 @@ static void fill(struct qret_ctx *ctx, struct lane *lane)
 /* Further lanes are opened when there is more to do than lane 0 has in hand. */
 static void open_lane(struct qret_ctx *ctx, struct lane *lane)
 {
-	bool opening = lane->session.state == SESSION_CONNECTING || lane->session.state == SESSION_SETTING_UP;
+	bool opening = lane->session.state == SESSION_CONNECTING ||
+	               lane->session.state == SESSION_SETTING_UP;
 	struct error error;
 	int rc;
 
-	/* One that is half open is not left to poll(2), which would find its socket ready again and again. */
+	/*
+	 * One that is half open is not left to poll(2), which would find its socket ready again
+	 * and again.
+	 */
 	if (opening && ctx->runner.halt != HALT_NONE)
 		session_abandon(&lane->session);
 	if (lane->given_up || lane->session.state == SESSION_READY || ctx->runner.halt != HALT_NONE)
@@ -239,7 +252,9 @@ int64_t runner_deadline_us(const struct qret_ctx *ctx)
 {
 	int64_t renew_us = leader_renew_due_us(ctx);
 
-	return ctx->runner.pace_us > qret_now_us() && ctx->runner.pace_us < renew_us ? ctx->runner.pace_us : renew_us;
+	return ctx->runner.pace_us > qret_now_us() && ctx->runner.pace_us < renew_us
+	               ? ctx->runner.pace_us
+	               : renew_us;
 }
 
 /* Whether some item is in a lane's hands or still to be taken. */
@@ -252,7 +267,10 @@ static bool has_work(struct qret_ctx *ctx, int lane_count)
 	return ctx->runner.next < ctx->runner.count;
 }
 
-/* A lane that is still being opened when the work is over would be polled, and answered by nobody. */
+/*
+ * A lane that is still being opened when the work is over would be polled, and answered by
+ * nobody.
+ */
 static void drop_late_lanes(struct qret_ctx *ctx, int lane_count)
 {
 	for (int i = 1; i < lane_count; i++) {
@@ -282,8 +300,12 @@ int runner_process(struct qret_ctx *ctx)
 		drop_late_lanes(ctx, lane_count);
 		return QRET_DONE;
 	}
-	/* Lane 0 was looked at before a later one was lost, and nothing would wake it for what that left behind. */
-	if (ctx->runner.orphans > 0 && ctx->lanes[0].flying == 0 && ctx->runner.halt == HALT_NONE && qret_now_us() >= ctx->runner.pace_us)
+	/*
+	 * Lane 0 was looked at before a later one was lost, and nothing would wake it for what
+	 * that left behind.
+	 */
+	if (ctx->runner.orphans > 0 && ctx->lanes[0].flying == 0 && ctx->runner.halt == HALT_NONE &&
+	    qret_now_us() >= ctx->runner.pace_us)
 		return QRET_MORE;
 	return answers >= ANSWERS_A_CALL ? QRET_MORE : QRET_WAIT;
 }

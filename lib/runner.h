@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Keeps bounded steps in flight on the lanes, repeats an item until it is done, and keeps one
- * item's failure from the others. Knows phases only through their rows, and sends nothing but steps.
+ * item's failure from the others. Knows phases only through their rows, and sends nothing but
+ * steps.
  */
 #ifndef QRET_LIB_RUNNER_H
 #define QRET_LIB_RUNNER_H
@@ -19,18 +20,18 @@
 /* An item in the hands of a lane: from its first step there to its last. */
 struct slot {
 	struct work *work; /* NULL: free */
-	int32_t      rows; /* of the step in flight */
-	bool         flying;
+	int32_t rows;      /* of the step in flight */
+	bool flying;
 };
 
 struct lane {
 	struct session session;
-	struct slot    slots[SESSION_REQUESTS_MAX];
-	uint32_t       window;      /* steps it may have in flight */
-	uint32_t       flying;
-	int32_t        rows;        /* size of the next batch, from what the last ones took */
-	int64_t        rows_flying;
-	bool           given_up;    /* could not be opened, or was lost, in this cycle */
+	struct slot slots[SESSION_REQUESTS_MAX];
+	uint32_t window; /* steps it may have in flight */
+	uint32_t flying;
+	int32_t rows; /* size of the next batch, from what the last ones took */
+	int64_t rows_flying;
+	bool given_up; /* could not be opened, or was lost, in this cycle */
 };
 
 /* Why nothing more is sent. */
@@ -39,21 +40,21 @@ enum halt { HALT_NONE, HALT_STOPPED, HALT_BUDGET, HALT_STALE, HALT_ERROR };
 struct runner {
 	const struct phase *phase;
 	struct work *works;
-	uint32_t     count, next;     /* items of this run; the first that no lane has had */
-	uint32_t     orphans;         /* items that a lost lane left behind */
-	bool         single;          /* one step by hand, not a cycle */
-	enum halt    halt;
-	struct error error;           /* with HALT_ERROR: why */
+	uint32_t count, next; /* items of this run; the first that no lane has had */
+	uint32_t orphans;     /* items that a lost lane left behind */
+	bool single;          /* one step by hand, not a cycle */
+	enum halt halt;
+	struct error error; /* with HALT_ERROR: why */
 
-	struct outcome outcome;       /* single: what the step came to */
-	bool           has_outcome;
+	struct outcome outcome; /* single: what the step came to */
+	bool has_outcome;
 
 	/* across the phases of a cycle */
-	int64_t        pace_us;       /* nothing is sent before */
-	char           sqlstate[6];   /* of the failures in a row */
-	uint32_t       sqlstate_count;
-	struct idset   queues;
-	struct backoff backoff;       /* across cycles */
+	int64_t pace_us;  /* nothing is sent before */
+	char sqlstate[6]; /* of the failures in a row */
+	uint32_t sqlstate_count;
+	struct idset queues;
+	struct backoff backoff; /* across cycles */
 };
 
 struct qret_ctx;
@@ -64,7 +65,8 @@ void runner_free(struct runner *runner);
 void runner_reset(struct qret_ctx *ctx);
 
 /* Starts on the items of one phase. */
-void runner_begin(struct qret_ctx *ctx, const struct phase *phase, struct work *works, uint32_t count, bool single);
+void runner_begin(struct qret_ctx *ctx, const struct phase *phase, struct work *works,
+                  uint32_t count, bool single);
 
 /* Nothing more is sent; the first reason counts, but an error outweighs the others. */
 void runner_halt(struct runner *runner, enum halt why);
@@ -73,7 +75,10 @@ void runner_fail(struct runner *runner, const struct error *error);
 /* Takes a halt back, to go on with the same items. */
 void runner_continue(struct runner *runner);
 
-/* QRET_WAIT, QRET_MORE, or QRET_DONE when nothing is in flight and nothing more will be sent: then halt says why. */
+/*
+ * QRET_WAIT, QRET_MORE, or QRET_DONE when nothing is in flight and nothing more will be sent:
+ * then halt says why.
+ */
 int runner_process(struct qret_ctx *ctx);
 
 /* When it wants to send again, if that is what it waits for. */

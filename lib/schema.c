@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Installs the parts of the schema and tells their versions. Every entry of an install list
- * commits by itself under the session's lock timeout and is tried again when it meets load or a second installer, so
- * that a live broker never queues behind it.
+ * commits by itself under the session's lock timeout and is tried again when it meets load or a
+ * second installer, so that a live broker never queues behind it.
  */
 #include "schema.h"
 
@@ -17,9 +17,9 @@
 #include "template.h"
 #include "wait.h"
 
-#define ATTEMPTS_MOST 60
+#define ATTEMPTS_MOST    60
 #define ATTEMPT_PAUSE_MS 100
-#define REPEATS_MOST 10000000
+#define REPEATS_MOST     10000000
 
 struct part {
 	const char *name;
@@ -44,7 +44,8 @@ static const struct part *find_part(const char *name)
 
 /* ---- One statement, waited for -------------------------------------------------------------- */
 
-static int call(struct qret_ctx *ctx, bool enveloped, const char *text, const struct parameters *parameters, struct pg_result **ret_answer)
+static int call(struct qret_ctx *ctx, bool enveloped, const char *text,
+                const struct parameters *parameters, struct pg_result **ret_answer)
 {
 	struct session *session = &ctx->lanes[0].session;
 	void *owner;
@@ -52,7 +53,8 @@ static int call(struct qret_ctx *ctx, bool enveloped, const char *text, const st
 
 	if (wake_stopped(&ctx->wake))
 		return QRET_STOPPED;
-	rc = enveloped ? envelope_send(session, NULL, text, parameters, ctx) : query_send_plain(session, text, parameters, ctx);
+	rc = enveloped ? envelope_send(session, NULL, text, parameters, ctx)
+	               : query_send_plain(session, text, parameters, ctx);
 	if (rc != QRET_DONE) {
 		ctx->error = session->lost;
 		return rc;
@@ -64,7 +66,8 @@ static int call(struct qret_ctx *ctx, bool enveloped, const char *text, const st
 	return rc;
 }
 
-static int call_number(struct qret_ctx *ctx, const char *text, const struct parameters *parameters, int64_t *ret_number)
+static int call_number(struct qret_ctx *ctx, const char *text, const struct parameters *parameters,
+                       int64_t *ret_number)
 {
 	struct pg_result *answer = NULL;
 	int rc = call(ctx, true, text, parameters, &answer);
@@ -87,16 +90,21 @@ static int call_plain(struct qret_ctx *ctx, const char *text)
 
 /* ---- The kinds of entries -------------------------------------------------------------------- */
 
-/* Losing to another installer or to a lock is no failure: the same statement goes through a moment later. */
+/*
+ * Losing to another installer or to a lock is no failure: the same statement goes through a
+ * moment later.
+ */
 static bool worth_another_try(const struct error *error)
 {
-	static const char *const states[] = { "55P03", "40P01", "40001", "23505", "42P07", "42P06", "42710", "42723", "57014" };
+	static const char *const states[] = { "55P03", "40P01", "40001", "23505", "42P07",
+		                              "42P06", "42710", "42723", "57014" };
 
 	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
 		if (strcmp(error->sqlstate, states[i]) == 0)
 			return true;
 	}
-	return strcmp(error->sqlstate, "XX000") == 0 && strstr(error->message, "concurrently updated") != NULL;
+	return strcmp(error->sqlstate, "XX000") == 0 &&
+	       strstr(error->message, "concurrently updated") != NULL;
 }
 
 static int try_statement(struct qret_ctx *ctx, const char *text)
@@ -120,7 +128,8 @@ static void log_foreign(struct qret_ctx *ctx, const char *signature)
 }
 
 /* A function goes through the register, which never replaces what somebody else created. */
-static int try_object(struct qret_ctx *ctx, const struct part *part, const struct sql_entry *entry, const char *text)
+static int try_object(struct qret_ctx *ctx, const struct part *part, const struct sql_entry *entry,
+                      const char *text)
 {
 	struct parameters parameters = { 0 };
 	struct pg_result *answer = NULL;
@@ -129,7 +138,10 @@ static int try_object(struct qret_ctx *ctx, const struct part *part, const struc
 
 	parameter_text(&parameters, entry->name);
 	parameter_text(&parameters, text);
-	rc = call(ctx, true, part->schema == OPTION_EVENT_SCHEMA ? ctx->statements.event_install : ctx->statements.log_install, &parameters, &answer);
+	rc = call(ctx, true,
+	          part->schema == OPTION_EVENT_SCHEMA ? ctx->statements.event_install
+	                                              : ctx->statements.log_install,
+	          &parameters, &answer);
 	if (rc == QRET_DONE) {
 		result_text(answer, 0, 0, verdict, sizeof(verdict));
 		if (strcmp(verdict, "foreign") == 0)
@@ -148,14 +160,18 @@ static int drop_invalid_index(struct qret_ctx *ctx, const struct sql_entry *entr
 	int rc;
 
 	parameter_text(&parameters, entry->name);
-	rc = call(ctx, true, context_statement(ctx, STATEMENT_INSTALL_INVALID_INDEX), &parameters, &answer);
+	rc = call(ctx, true, context_statement(ctx, STATEMENT_INSTALL_INVALID_INDEX), &parameters,
+	          &answer);
 	if (rc == QRET_DONE && result_rows(answer) > 0)
 		result_text(answer, 0, 0, drop, sizeof(drop));
 	result_free(answer);
 	return rc != QRET_DONE || drop[0] == '\0' ? rc : call_plain(ctx, drop);
 }
 
-/* Built without blocking writers. It may take longer than any statement limit, and cannot run in a transaction. */
+/*
+ * Built without blocking writers. It may take longer than any statement limit, and cannot run in
+ * a transaction.
+ */
 static int try_index(struct qret_ctx *ctx, const struct sql_entry *entry, const char *text)
 {
 	struct session *session = &ctx->lanes[0].session;
@@ -182,7 +198,8 @@ static int try_repeat(struct qret_ctx *ctx, const char *text)
 	return rc;
 }
 
-static int try_entry(struct qret_ctx *ctx, const struct part *part, const struct sql_entry *entry, const char *text)
+static int try_entry(struct qret_ctx *ctx, const struct part *part, const struct sql_entry *entry,
+                     const char *text)
 {
 	if (strncmp(entry->kind, "object", 6) == 0)
 		return try_object(ctx, part, entry, text);
@@ -194,7 +211,8 @@ static int try_entry(struct qret_ctx *ctx, const struct part *part, const struct
 }
 
 /* Some entries say themselves whether the database needs them. */
-static int ask_needed(struct qret_ctx *ctx, const struct sql_entry *entry, const struct template_name *names, bool *ret_needed)
+static int ask_needed(struct qret_ctx *ctx, const struct sql_entry *entry,
+                      const struct template_name *names, bool *ret_needed)
 {
 	struct pg_result *answer = NULL;
 	char *text;
@@ -214,13 +232,15 @@ static int ask_needed(struct qret_ctx *ctx, const struct sql_entry *entry, const
 	return rc;
 }
 
-static int install_text(struct qret_ctx *ctx, const struct part *part, const struct sql_entry *entry, const char *text)
+static int install_text(struct qret_ctx *ctx, const struct part *part,
+                        const struct sql_entry *entry, const char *text)
 {
 	int rc = QRET_DONE;
 
 	for (int attempt = 0; attempt < ATTEMPTS_MOST; attempt++) {
 		rc = try_entry(ctx, part, entry, text);
-		if (rc >= 0 || ctx->lanes[0].session.state != SESSION_READY || !worth_another_try(&ctx->error))
+		if (rc >= 0 || ctx->lanes[0].session.state != SESSION_READY ||
+		    !worth_another_try(&ctx->error))
 			break;
 		wait_once(ctx, clock_after_ms(qret_now_us(), ATTEMPT_PAUSE_MS));
 	}
@@ -229,7 +249,8 @@ static int install_text(struct qret_ctx *ctx, const struct part *part, const str
 	return rc;
 }
 
-static int install_entry(struct qret_ctx *ctx, const struct part *part, const struct sql_entry *entry, const struct template_name *names)
+static int install_entry(struct qret_ctx *ctx, const struct part *part,
+                         const struct sql_entry *entry, const struct template_name *names)
 {
 	bool needed;
 	int rc = ask_needed(ctx, entry, names, &needed);
@@ -248,8 +269,8 @@ static int install_entry(struct qret_ctx *ctx, const struct part *part, const st
 /* ---- A part ---------------------------------------------------------------------------------- */
 
 struct conditions {
-	bool streams;     /* the streams schema's state table exists */
-	bool own_tables;  /* the outbox tables are ours */
+	bool streams;    /* the streams schema's state table exists */
+	bool own_tables; /* the outbox tables are ours */
 };
 
 static bool ends_with(const char *text, const char *tail)
@@ -273,7 +294,8 @@ static bool applies(const struct sql_entry *entry, const struct conditions *cond
 static int install_part(struct qret_ctx *ctx, const struct part *part)
 {
 	struct template_names *names = template_names_new(&ctx->options);
-	struct conditions conditions = { .own_tables = !template_names_foreign_tables(&ctx->options) };
+	struct conditions conditions = { .own_tables =
+		                                 !template_names_foreign_tables(&ctx->options) };
 	struct parameters parameters = { 0 };
 	int64_t streams = 0;
 	int rc;
@@ -281,10 +303,12 @@ static int install_part(struct qret_ctx *ctx, const struct part *part)
 	if (names == NULL)
 		return context_fail(ctx, QRET_ERR_NOMEM, NULL, "out of memory");
 	parameter_text(&parameters, option_text(&ctx->options, OPTION_STREAMS_SCHEMA));
-	rc = call_number(ctx, context_statement(ctx, STATEMENT_INSTALL_HAS_STREAMS), &parameters, &streams);
+	rc = call_number(ctx, context_statement(ctx, STATEMENT_INSTALL_HAS_STREAMS), &parameters,
+	                 &streams);
 	conditions.streams = streams != 0;
 	template_names_set_part(names, option_text(&ctx->options, part->schema));
-	for (const struct sql_entry *entry = part->entries; rc == QRET_DONE && entry->kind != NULL; entry++) {
+	for (const struct sql_entry *entry = part->entries; rc == QRET_DONE && entry->kind != NULL;
+	     entry++) {
 		if (applies(entry, &conditions))
 			rc = install_entry(ctx, part, entry, template_names_list(names));
 	}
@@ -305,7 +329,10 @@ static void log_installed(struct qret_ctx *ctx, const struct part *part)
 	log_end(&ctx->log, LOG_INSTALLED, &line);
 }
 
-/* Puts lane 0 to rest; an install may have left the session with settings of its own, so it is not reused. */
+/*
+ * Puts lane 0 to rest; an install may have left the session with settings of its own, so it is
+ * not reused.
+ */
 static void close_call(struct qret_ctx *ctx, bool reuse)
 {
 	struct session *session = &ctx->lanes[0].session;
@@ -325,9 +352,11 @@ int qret_schema_install(struct qret_ctx *ctx, const char *part_name)
 	if (rc != QRET_DONE)
 		return rc;
 	if (part == NULL)
-		return context_fail(ctx, QRET_ERR_ARGUMENT, "the parts are broker, log and event", "there is no such part");
+		return context_fail(ctx, QRET_ERR_ARGUMENT, "the parts are broker, log and event",
+		                    "there is no such part");
 	if (ctx->gate.held)
-		return context_fail(ctx, QRET_ERR_STATE, "call qret_gate_release first", "the gate is held");
+		return context_fail(ctx, QRET_ERR_STATE, "call qret_gate_release first",
+		                    "the gate is held");
 	rc = context_open(ctx);
 	if (rc != QRET_DONE)
 		return rc;
@@ -348,12 +377,15 @@ int qret_schema_version(struct qret_ctx *ctx, const char *part_name, int32_t *re
 	if (rc != QRET_DONE)
 		return rc;
 	if (part == NULL || ret_version == NULL)
-		return context_fail(ctx, QRET_ERR_ARGUMENT, "the parts are broker, log and event", "there is no such part, or ret_version is NULL");
+		return context_fail(ctx, QRET_ERR_ARGUMENT, "the parts are broker, log and event",
+		                    "there is no such part, or ret_version is NULL");
 	rc = context_open(ctx);
 	if (rc != QRET_DONE)
 		return rc;
 	parameter_text(&parameters, part->name);
-	rc = call_number(ctx, part->schema == OPTION_EVENT_SCHEMA ? ctx->statements.event_version : ctx->statements.log_version,
+	rc = call_number(ctx,
+	                 part->schema == OPTION_EVENT_SCHEMA ? ctx->statements.event_version
+	                                                     : ctx->statements.log_version,
 	                 &parameters, &version);
 	/* No record, no part: the ping has reached the server all the same. */
 	if (rc == QRET_ERR_SCHEMA) {

@@ -14,7 +14,10 @@
 #include "query.h"
 #include "settings.h"
 
-/* The server ends a statement that is out of time; only if it cannot even do that is it given up. */
+/*
+ * The server ends a statement that is out of time; only if it cannot even do that is it given
+ * up.
+ */
 #define GRACE_MS 1000
 
 static void on_notice(void *data, const PGresult *result)
@@ -26,8 +29,10 @@ static void on_notice(void *data, const PGresult *result)
 	if (session->log == NULL || !log_wants(session->log, LOG_NOTICE))
 		return;
 	log_begin(&line, LOG_NOTICE);
-	line_text(&line, "severity", PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED) != NULL
-	                                     ? PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED) : "");
+	line_text(&line, "severity",
+	          PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED) != NULL
+	                  ? PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED)
+	                  : "");
 	line_text(&line, "message", text != NULL ? text : PQresultErrorMessage(result));
 	log_end(session->log, LOG_NOTICE, &line);
 }
@@ -49,7 +54,8 @@ static void reset_requests(struct session *session)
 	error_clear(&session->failure);
 }
 
-void session_open(struct session *session, const struct target *target, struct connect_limits limits)
+void session_open(struct session *session, const struct target *target,
+                  struct connect_limits limits)
 {
 	reset_requests(session);
 	session->state = SESSION_CONNECTING;
@@ -64,15 +70,18 @@ void session_open(struct session *session, const struct target *target, struct c
 /* Pipeline mode and non-blocking writes, which a fresh or resting connection takes at once. */
 static int enter_pipeline(struct session *session, struct error *error)
 {
-	if (PQsetnonblocking(session->connection, 1) != 0 || PQenterPipelineMode(session->connection) != 1)
-		return error_set(error, QRET_ERR_STATE, false, "the connection must be idle, with no result left to read",
+	if (PQsetnonblocking(session->connection, 1) != 0 ||
+	    PQenterPipelineMode(session->connection) != 1)
+		return error_set(error, QRET_ERR_STATE, false,
+		                 "the connection must be idle, with no result left to read",
 		                 "the connection is in use");
 	return QRET_DONE;
 }
 
 bool session_can_adopt(const struct pg_conn *connection)
 {
-	return PQstatus(connection) == CONNECTION_OK && PQtransactionStatus(connection) == PQTRANS_IDLE &&
+	return PQstatus(connection) == CONNECTION_OK &&
+	       PQtransactionStatus(connection) == PQTRANS_IDLE &&
 	       PQpipelineStatus(connection) == PQ_PIPELINE_OFF;
 }
 
@@ -81,10 +90,15 @@ bool session_alive(struct session *session, bool kept)
 	int64_t idle_us = qret_now_us() - session->idle_since_us;
 
 	/* The server ends a session that was idle for the limit: do not race with it. */
-	if (!kept && session->settings.idle_limit_ms > 0 && idle_us > session->settings.idle_limit_ms * US_PER_MS * 3 / 4)
+	if (!kept && session->settings.idle_limit_ms > 0 &&
+	    idle_us > session->settings.idle_limit_ms * US_PER_MS * 3 / 4)
 		return false;
-	/* What arrived meanwhile is a notice, or the server's farewell; the end of the stream shows at the second look. */
-	return PQconsumeInput(session->connection) == 1 && PQconsumeInput(session->connection) == 1 &&
+	/*
+	 * What arrived meanwhile is a notice, or the server's farewell; the end of the stream
+	 * shows at the second look.
+	 */
+	return PQconsumeInput(session->connection) == 1 &&
+	       PQconsumeInput(session->connection) == 1 &&
 	       PQstatus(session->connection) == CONNECTION_OK;
 }
 
@@ -98,10 +112,12 @@ int session_adopt(struct session *session, struct error *error)
 		                 "the borrowed connection was lost or left in an unknown state");
 	if (PQstatus(session->connection) != CONNECTION_OK) {
 		session->tainted = true;
-		return error_set(error, QRET_ERR_CONNECTION, false, "detach it and attach another", "the borrowed connection is lost");
+		return error_set(error, QRET_ERR_CONNECTION, false, "detach it and attach another",
+		                 "the borrowed connection is lost");
 	}
 	if (!session_can_adopt(session->connection))
-		return error_set(error, QRET_ERR_STATE, false, "end the transaction before the library is called",
+		return error_set(error, QRET_ERR_STATE, false,
+		                 "end the transaction before the library is called",
 		                 "the borrowed connection is not idle");
 	session->blocking_before = !PQisnonblocking(session->connection);
 	rc = enter_pipeline(session, error);
@@ -120,7 +136,13 @@ static int send_settings(struct session *session, struct error *error)
 	PQsetNoticeReceiver(session->connection, on_notice, session);
 	settings_parameters(&parameters, &session->settings, false);
 	session->state = SESSION_SETTING_UP;
-	rc = query_send_plain(session, session->settings_text, &parameters, session);
+	/*
+	 * First and by itself: a role's own limit may be too short for any statement that is
+	 * planned.
+	 */
+	rc = query_queue(session, "SET statement_timeout = 0", NULL);
+	if (rc == QRET_DONE)
+		rc = query_send_plain(session, session->settings_text, &parameters, session);
 	if (rc != QRET_DONE)
 		*error = session->lost;
 	return rc;
@@ -145,7 +167,8 @@ int session_process(struct session *session, struct error *error)
 	if (session->state == SESSION_CONNECTING) {
 		rc = connect_process(&session->connect, &session->connection, error);
 		if (rc == QRET_DONE)
-			rc = session->settings.wrapped ? enter_pipeline(session, error) : send_settings(session, error);
+			rc = session->settings.wrapped ? enter_pipeline(session, error)
+			                               : send_settings(session, error);
 		if (rc == QRET_DONE && session->settings.wrapped)
 			session->state = SESSION_READY;
 	}
@@ -197,7 +220,8 @@ int session_lose(struct session *session, int code, const char *message)
 	if (session->failure.sqlstate[0] != '\0')
 		session->lost = session->failure;
 	else
-		error_set(&session->lost, code, true, NULL, "%.*s", (int)strcspn(message, "\n"), message);
+		error_set(&session->lost, code, true, NULL, "%.*s", (int)strcspn(message, "\n"),
+		          message);
 	session->lost.code = code;
 	session->lost.retryable = !session->borrowed;
 	session_abandon(session);
@@ -208,8 +232,10 @@ int session_lose(struct session *session, int code, const char *message)
 int session_fd(const struct session *session)
 {
 	if (session->state == SESSION_CONNECTING)
-		return session->connect.connection == NULL ? -1 : PQsocket(session->connect.connection);
-	if ((session->state == SESSION_READY || session->state == SESSION_SETTING_UP) && session->count > 0)
+		return session->connect.connection == NULL ? -1
+		                                           : PQsocket(session->connect.connection);
+	if ((session->state == SESSION_READY || session->state == SESSION_SETTING_UP) &&
+	    session->count > 0)
 		return PQsocket(session->connection);
 	return -1;
 }
@@ -227,5 +253,6 @@ int64_t session_deadline_us(const struct session *session)
 		return session->connect.deadline_us;
 	if (session->count == 0 || session->settings.statement_timeout_ms == 0)
 		return NO_DEADLINE;
-	return clock_after_ms(session->progress_us, session->settings.statement_timeout_ms + GRACE_MS);
+	return clock_after_ms(session->progress_us,
+	                      session->settings.statement_timeout_ms + GRACE_MS);
 }

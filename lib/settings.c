@@ -2,7 +2,8 @@
 /* Binds the settings. As numbers, since the statement knows names and units. */
 #include "settings.h"
 
-void settings_parameters(struct parameters *parameters, const struct session_settings *settings, bool local)
+void settings_parameters(struct parameters *parameters, const struct session_settings *settings,
+                         bool local)
 {
 	parameter_bool(parameters, local);
 	parameter_int8(parameters, settings->statement_timeout_ms);
@@ -13,6 +14,7 @@ void settings_parameters(struct parameters *parameters, const struct session_set
 
 bool settings_equal(const struct session_settings *a, const struct session_settings *b)
 {
-	return a->statement_timeout_ms == b->statement_timeout_ms && a->lock_timeout_ms == b->lock_timeout_ms &&
-	       a->late_lock_ms == b->late_lock_ms && a->idle_limit_ms == b->idle_limit_ms && a->wrapped == b->wrapped;
+	return a->statement_timeout_ms == b->statement_timeout_ms &&
+	       a->lock_timeout_ms == b->lock_timeout_ms && a->late_lock_ms == b->late_lock_ms &&
+	       a->idle_limit_ms == b->idle_limit_ms && a->wrapped == b->wrapped;
 }

@@ -6,8 +6,12 @@
 #include "session.h"
 #include "value.h"
 
-/* local: for the transaction; else for the session, which is then ours. The parameters own no memory. */
-void settings_parameters(struct parameters *parameters, const struct session_settings *settings, bool local);
+/*
+ * local: for the transaction; else for the session, which is then ours. The parameters own no
+ * memory.
+ */
+void settings_parameters(struct parameters *parameters, const struct session_settings *settings,
+                         bool local);
 
 /* Whether a session that was set up under one can serve under the other. */
 bool settings_equal(const struct session_settings *a, const struct session_settings *b);

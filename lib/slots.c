@@ -55,7 +55,8 @@ static void skip_backed_off(struct qret_ctx *ctx, struct work *work)
 	left_add(&ctx->cycle.left, work->item.partition_id);
 	uuid_text(work->item.partition_id, id);
 	if (ctx->cycle.first_failure.code == QRET_DONE)
-		error_set(&ctx->cycle.first_failure, QRET_ERR_SQL, true, "its steps failed in the cycles before: see the log",
+		error_set(&ctx->cycle.first_failure, QRET_ERR_SQL, true,
+		          "its steps failed in the cycles before: see the log",
 		          "partition %s is backed off", id);
 }
 

@@ -11,7 +11,10 @@ void slot_settle(struct slot *slot);
 /* One whose item waits to be sent again; NULL if there is none. */
 struct slot *slot_waiting(struct lane *lane);
 
-/* The one to send next on this lane: unfinished items first, then new ones; NULL when there is nothing. */
+/*
+ * The one to send next on this lane: unfinished items first, then new ones; NULL when there is
+ * nothing.
+ */
 struct slot *slot_next(struct qret_ctx *ctx, struct lane *lane);
 
 #endif

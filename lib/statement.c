@@ -10,10 +10,8 @@
 #include "template.h"
 
 const struct metrics_table metrics_tables[METRICS_TABLES] = {
-	{ "worker_metrics", "bucket_time" },
-	{ "queue_lag_metrics", "bucket_time" },
-	{ "queue_parked_replica", "bucket_time" },
-	{ "retention_history", "executed_at" },
+	{ "worker_metrics", "bucket_time" },       { "queue_lag_metrics", "bucket_time" },
+	{ "queue_parked_replica", "bucket_time" }, { "retention_history", "executed_at" },
 	{ "system_metrics", "timestamp" },
 };
 
@@ -21,11 +19,15 @@ static int build_metrics(struct statements *statements, const struct options *op
 {
 	for (int i = 0; i < METRICS_TABLES; i++) {
 		char table[RELATION_QUOTED_BYTES], column[RELATION_QUOTED_BYTES];
-		const struct template_name names[] = { { "table", table }, { "column", column }, { NULL, NULL } };
+		const struct template_name names[] = { { "table", table },
+			                               { "column", column },
+			                               { NULL, NULL } };
 
-		relation_quote(metrics_tables[i].table, option_text(options, OPTION_LOG_SCHEMA), table);
+		relation_quote(metrics_tables[i].table, option_text(options, OPTION_LOG_SCHEMA),
+		               table);
 		identifier_quote(metrics_tables[i].column, column);
-		statements->metrics[i] = template_expand(sql_statements[STATEMENT_METRICS_PURGE], names);
+		statements->metrics[i] = template_expand(sql_statements[STATEMENT_METRICS_PURGE],
+		                                         names);
 		if (statements->metrics[i] == NULL)
 			return QRET_ERR_NOMEM;
 	}
@@ -50,8 +52,10 @@ static int build_parts(struct statements *statements, const struct options *opti
 	statements->event_version = build_in_schema(STATEMENT_SCHEMA_VERSION, event_schema);
 	statements->log_install = build_in_schema(STATEMENT_INSTALL_OBJECT, log_schema);
 	statements->event_install = build_in_schema(STATEMENT_INSTALL_OBJECT, event_schema);
-	return statements->log_version == NULL || statements->event_version == NULL || statements->log_install == NULL ||
-	                       statements->event_install == NULL ? QRET_ERR_NOMEM : QRET_DONE;
+	return statements->log_version == NULL || statements->event_version == NULL ||
+	                       statements->log_install == NULL || statements->event_install == NULL
+	               ? QRET_ERR_NOMEM
+	               : QRET_DONE;
 }
 
 int statements_build(struct statements *statements, const struct options *options)
@@ -61,7 +65,8 @@ int statements_build(struct statements *statements, const struct options *option
 
 	statements_free(statements);
 	for (int i = 0; i < STATEMENT_COUNT && rc == QRET_DONE; i++) {
-		statements->texts[i] = template_expand(sql_statements[i], template_names_list(names));
+		statements->texts[i] = template_expand(sql_statements[i],
+		                                       template_names_list(names));
 		if (statements->texts[i] == NULL)
 			rc = QRET_ERR_NOMEM;
 	}

@@ -15,13 +15,13 @@ extern const struct metrics_table {
 
 struct statements {
 	char *texts[STATEMENT_COUNT];
-	char *metrics[METRICS_TABLES];         /* STATEMENT_METRICS_PURGE for each of them */
-	char *log_version, *event_version;     /* STATEMENT_SCHEMA_VERSION in either schema */
-	char *log_install, *event_install;     /* STATEMENT_INSTALL_OBJECT likewise */
+	char *metrics[METRICS_TABLES];     /* STATEMENT_METRICS_PURGE for each of them */
+	char *log_version, *event_version; /* STATEMENT_SCHEMA_VERSION in either schema */
+	char *log_install, *event_install; /* STATEMENT_INSTALL_OBJECT likewise */
 };
 
 /* Fills the names in; what was there is freed. QRET_DONE or QRET_ERR_NOMEM. */
-int  statements_build(struct statements *statements, const struct options *options);
+int statements_build(struct statements *statements, const struct options *options);
 void statements_free(struct statements *statements);
 
 #endif

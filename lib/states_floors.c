@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The states that keep the floors true: the slow walk, which pinned partitions are free again, what stepping found. */
+/*
+ * The states that keep the floors true: the slow walk, which pinned partitions are free again,
+ * what stepping found.
+ */
 #include "sqlstate.h"
 #include "states.h"
 
@@ -36,7 +39,8 @@ static bool is_local(const struct qret_ctx *ctx, const struct error *error)
 {
 	enum sqlstate_action action = sqlstate_rule(error->sqlstate)->action;
 
-	return ctx->lanes[0].session.state == SESSION_READY && action != SQLSTATE_CYCLE && action != SQLSTATE_PERMANENT;
+	return ctx->lanes[0].session.state == SESSION_READY && action != SQLSTATE_CYCLE &&
+	       action != SQLSTATE_PERMANENT;
 }
 
 int state_settle(struct qret_ctx *ctx)

@@ -22,7 +22,10 @@ int state_gate(struct qret_ctx *ctx)
 		return gate_passed(ctx);
 	}
 	rc = state_ask(ctx, leader_take_bind, &answer, &error);
-	/* The steps of an earlier leader outlast our patience: give the claim back, it is tried again. */
+	/*
+	 * The steps of an earlier leader outlast our patience: give the claim back, it is tried
+	 * again.
+	 */
 	if (rc < 0 && ctx->gate.barrier &&
 	    sqlstate_rule(error.sqlstate)->action == SQLSTATE_LOCKED) {
 		ctx->cycle.outcome = QRET_BUSY;

@@ -14,7 +14,8 @@ static int lost_gate(struct qret_ctx *ctx)
 	struct error error;
 
 	ctx->gate.held = ctx->gate.by_host = false;
-	error_set(&error, QRET_ERR_LEADER_LOST, true, "take the gate again", "the session that held the gate is gone");
+	error_set(&error, QRET_ERR_LEADER_LOST, true, "take the gate again",
+	          "the session that held the gate is gone");
 	return state_fail(ctx, &error);
 }
 
@@ -65,7 +66,8 @@ static int schema_error(struct qret_ctx *ctx, const char *schema, const char *wh
 {
 	struct error error;
 
-	error_set(&error, QRET_ERR_SCHEMA, false, "install the part, or check the options that name schemas and tables",
+	error_set(&error, QRET_ERR_SCHEMA, false,
+	          "install the part, or check the options that name schemas and tables",
 	          "schema %s: %s", schema, what);
 	return state_fail(ctx, &error);
 }
@@ -77,26 +79,35 @@ static int check_facts(struct qret_ctx *ctx)
 	const char *event_schema = option_text(&ctx->options, OPTION_EVENT_SCHEMA);
 	char missing[128];
 
-	if (context_number(ctx, OPTION_GATE) == GATE_LEASE && !ctx->facts.is[FACT_LEASE] && ctx->cycle.plan != PLAN_WORKLIST)
-		return schema_error(ctx, state_runs(ctx, ENGINES_LOG) ? log_schema : event_schema, "function retention_lease_claim_v1 is missing");
+	if (context_number(ctx, OPTION_GATE) == GATE_LEASE && !ctx->facts.is[FACT_LEASE] &&
+	    ctx->cycle.plan != PLAN_WORKLIST)
+		return schema_error(ctx, state_runs(ctx, ENGINES_LOG) ? log_schema : event_schema,
+		                    "function retention_lease_claim_v1 is missing");
 	if (ctx->cycle.plan == PLAN_TAKE)
 		return QRET_DONE;
 	if (state_runs(ctx, ENGINES_LOG) && !ctx->facts.is[FACT_LOG_TABLES])
 		return schema_error(ctx, log_schema, "table log_partitions is missing");
-	if (context_number(ctx, OPTION_WORK_LIST) == WORK_LIST_DUE && state_runs(ctx, ENGINES_LOG) && !ctx->facts.is[FACT_FLOORS])
-		return schema_error(ctx, log_schema, "option work_list is due, and the floors are not installed");
+	if (context_number(ctx, OPTION_WORK_LIST) == WORK_LIST_DUE &&
+	    state_runs(ctx, ENGINES_LOG) && !ctx->facts.is[FACT_FLOORS])
+		return schema_error(ctx, log_schema,
+		                    "option work_list is due, and the floors are not installed");
 	for (int32_t id = 1; id <= PHASE_COUNT && ctx->cycle.plan != PLAN_WORKLIST; id++) {
 		const struct phase *phase = phase_find(id);
 		const char *name;
 
-		if (ctx->cycle.plan == PLAN_STEP ? id != ctx->cycle.phase : !state_runs(ctx, phase->engine))
+		if (ctx->cycle.plan == PLAN_STEP ? id != ctx->cycle.phase
+		                                 : !state_runs(ctx, phase->engine))
 			continue;
 		name = phase_missing_function(ctx, phase);
 		if (name == NULL)
 			continue;
 		snprintf(missing, sizeof(missing), "function %s_v%d is missing", name,
-		         context_number(ctx, OPTION_STEP_VERSION) == STEP_VERSION_2 && phase->engine == ENGINES_LOG ? 2 : 1);
-		return schema_error(ctx, phase->engine == ENGINES_LOG ? log_schema : event_schema, missing);
+		         context_number(ctx, OPTION_STEP_VERSION) == STEP_VERSION_2 &&
+		                         phase->engine == ENGINES_LOG
+		                 ? 2
+		                 : 1);
+		return schema_error(ctx, phase->engine == ENGINES_LOG ? log_schema : event_schema,
+		                    missing);
 	}
 	return QRET_DONE;
 }
@@ -121,16 +132,20 @@ static const char *next_part(const struct qret_ctx *ctx, const char *part)
 {
 	if (part == NULL && state_runs(ctx, ENGINES_LOG) && ctx->facts.is[FACT_LOG_VERSIONED])
 		return "log";
-	if ((part == NULL || part[0] == 'l') && state_runs(ctx, ENGINES_EVENT) && ctx->facts.is[FACT_EVENT_VERSIONED])
+	if ((part == NULL || part[0] == 'l') && state_runs(ctx, ENGINES_EVENT) &&
+	    ctx->facts.is[FACT_EVENT_VERSIONED])
 		return "event";
 	return NULL;
 }
 
-/* Steps by hand follow each other closely, and a partition's cutoffs are given: what was just read serves. */
+/*
+ * Steps by hand follow each other closely, and a partition's cutoffs are given: what was just
+ * read serves.
+ */
 static bool still_known(const struct qret_ctx *ctx)
 {
-	return ctx->cycle.plan == PLAN_STEP && phase_find(ctx->cycle.phase)->units == 0 && ctx->facts.known &&
-	       qret_now_us() - ctx->facts.read_us < FACTS_FRESH_US;
+	return ctx->cycle.plan == PLAN_STEP && phase_find(ctx->cycle.phase)->units == 0 &&
+	       ctx->facts.known && qret_now_us() - ctx->facts.read_us < FACTS_FRESH_US;
 }
 
 int state_facts(struct qret_ctx *ctx)
@@ -161,7 +176,8 @@ int state_facts(struct qret_ctx *ctx)
 static const char *bind_version(struct qret_ctx *ctx, struct parameters *parameters)
 {
 	parameter_text(parameters, ctx->cycle.part);
-	return ctx->cycle.part[0] == 'e' ? ctx->statements.event_version : ctx->statements.log_version;
+	return ctx->cycle.part[0] == 'e' ? ctx->statements.event_version
+	                                 : ctx->statements.log_version;
 }
 
 int state_version(struct qret_ctx *ctx)
@@ -178,9 +194,10 @@ int state_version(struct qret_ctx *ctx)
 	/* 0: nothing of ours is installed; a host's own functions serve by their contract. */
 	if (version != 0 && version != SCHEMA_VERSION) {
 		error_set(&error, QRET_ERR_SCHEMA, false,
-		          version < SCHEMA_VERSION ? "install the part again" : "use a library that is as new as the schema",
-		          "part \"%s\" is installed in version %lld, this library needs %d", ctx->cycle.part, (long long)version,
-		          SCHEMA_VERSION);
+		          version < SCHEMA_VERSION ? "install the part again"
+		                                   : "use a library that is as new as the schema",
+		          "part \"%s\" is installed in version %lld, this library needs %d",
+		          ctx->cycle.part, (long long)version, SCHEMA_VERSION);
 		return state_fail(ctx, &error);
 	}
 	ctx->cycle.part = next_part(ctx, ctx->cycle.part);

@@ -107,7 +107,8 @@ static int step_over(struct qret_ctx *ctx)
 {
 	const struct runner *runner = &ctx->runner;
 
-	if (runner->phase->units > 0 || !states_by_floors(ctx) || !runner->outcome.done || runner->outcome.deleted > 0 || ctx->cycle.stopped)
+	if (runner->phase->units > 0 || !states_by_floors(ctx) || !runner->outcome.done ||
+	    runner->outcome.deleted > 0 || ctx->cycle.stopped)
 		return state_leave(ctx);
 	floors_begin(&ctx->floors);
 	floors_unsettle(&ctx->floors, ctx->cycle.units[0].item.partition_id);
@@ -134,7 +135,8 @@ int state_run(struct qret_ctx *ctx)
 		return state_move(ctx, STATE_REFRESH);
 	case HALT_ERROR:
 		/* Demoted since the facts were read. */
-		if (ctx->cycle.plan == PLAN_STEP && strcmp(ctx->runner.error.sqlstate, "25006") == 0) {
+		if (ctx->cycle.plan == PLAN_STEP &&
+		    strcmp(ctx->runner.error.sqlstate, "25006") == 0) {
 			ctx->cycle.outcome = QRET_STANDBY;
 			ctx->facts.known = false;
 			return state_leave(ctx);

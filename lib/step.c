@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One step's parameters and answer. Cutoffs go as 64-bit microseconds; those of phases with units of
- * their own are taken from the cycle's one clock.
+ * One step's parameters and answer. Cutoffs go as 64-bit microseconds; those of phases with
+ * units of their own are taken from the cycle's one clock.
  */
 #include "step.h"
 
@@ -22,20 +22,25 @@ static int64_t days_before(int64_t clock_us, int64_t days)
 /* The step functions to call: the second ones where they are installed and wanted. */
 static bool use_second(const struct qret_ctx *ctx, enum fact installed, const struct work *work)
 {
-	return ctx->facts.is[installed] && context_number(ctx, OPTION_STEP_VERSION) != STEP_VERSION_1 && !work->lock_first;
+	return ctx->facts.is[installed] &&
+	       context_number(ctx, OPTION_STEP_VERSION) != STEP_VERSION_1 && !work->lock_first;
 }
 
-const char *step_bind_retention(struct qret_ctx *ctx, const struct work *work, int32_t rows, bool guarded, struct parameters *parameters)
+const char *step_bind_retention(struct qret_ctx *ctx, const struct work *work, int32_t rows,
+                                bool guarded, struct parameters *parameters)
 {
 	parameter_uuid(parameters, work->item.partition_id);
 	parameter_timestamp(parameters, work->item.all_cutoff_us);
 	parameter_timestamp(parameters, work->item.completed_cutoff_us);
 	parameter_int4(parameters, rows);
 	parameter_bool(parameters, guarded);
-	return context_statement(ctx, use_second(ctx, FACT_RETENTION_V2, work) ? STATEMENT_STEP_RETENTION_V2 : STATEMENT_STEP_RETENTION_V1);
+	return context_statement(ctx, use_second(ctx, FACT_RETENTION_V2, work)
+	                                      ? STATEMENT_STEP_RETENTION_V2
+	                                      : STATEMENT_STEP_RETENTION_V1);
 }
 
-static void bind_one_cutoff(const struct work *work, int64_t cutoff_us, int32_t rows, bool guarded, struct parameters *parameters)
+static void bind_one_cutoff(const struct work *work, int64_t cutoff_us, int32_t rows, bool guarded,
+                            struct parameters *parameters)
 {
 	parameter_uuid(parameters, work->item.partition_id);
 	parameter_timestamp(parameters, cutoff_us);
@@ -43,47 +48,62 @@ static void bind_one_cutoff(const struct work *work, int64_t cutoff_us, int32_t 
 	parameter_bool(parameters, guarded);
 }
 
-const char *step_bind_txns_purge(struct qret_ctx *ctx, const struct work *work, int32_t rows, bool guarded, struct parameters *parameters)
+const char *step_bind_txns_purge(struct qret_ctx *ctx, const struct work *work, int32_t rows,
+                                 bool guarded, struct parameters *parameters)
 {
 	bind_one_cutoff(work, work->item.txns_cutoff_us, rows, guarded, parameters);
-	return context_statement(ctx, use_second(ctx, FACT_TXNS_PURGE_V2, work) ? STATEMENT_STEP_TXNS_V2 : STATEMENT_STEP_TXNS_V1);
+	return context_statement(ctx, use_second(ctx, FACT_TXNS_PURGE_V2, work)
+	                                      ? STATEMENT_STEP_TXNS_V2
+	                                      : STATEMENT_STEP_TXNS_V1);
 }
 
-const char *step_bind_max_wait(struct qret_ctx *ctx, const struct work *work, int32_t rows, bool guarded, struct parameters *parameters)
+const char *step_bind_max_wait(struct qret_ctx *ctx, const struct work *work, int32_t rows,
+                               bool guarded, struct parameters *parameters)
 {
 	bind_one_cutoff(work, work->item.max_wait_cutoff_us, rows, guarded, parameters);
-	return context_statement(ctx, use_second(ctx, FACT_MAX_WAIT_V2, work) ? STATEMENT_STEP_MAX_WAIT_V2 : STATEMENT_STEP_MAX_WAIT_V1);
+	return context_statement(ctx, use_second(ctx, FACT_MAX_WAIT_V2, work)
+	                                      ? STATEMENT_STEP_MAX_WAIT_V2
+	                                      : STATEMENT_STEP_MAX_WAIT_V1);
 }
 
-const char *step_bind_cleanup(struct qret_ctx *ctx, const struct work *work, int32_t rows, bool guarded, struct parameters *parameters)
+const char *step_bind_cleanup(struct qret_ctx *ctx, const struct work *work, int32_t rows,
+                              bool guarded, struct parameters *parameters)
 {
 	const struct phase_state *state = &ctx->phases[QRET_PHASE_PARTITION_CLEANUP - 1];
 	bool second = use_second(ctx, FACT_CLEANUP_V2, work);
 
 	(void)guarded;
-	parameter_timestamp(parameters, days_before(ctx->cycle.clock_us, context_number(ctx, OPTION_PARTITION_CLEANUP_DAYS)));
+	parameter_timestamp(parameters,
+	                    days_before(ctx->cycle.clock_us,
+	                                context_number(ctx, OPTION_PARTITION_CLEANUP_DAYS)));
 	parameter_int4(parameters, rows);
 	if (second)
 		parameter_uuid(parameters, state->has_cursor ? state->cursor_uuid : NULL);
-	return context_statement(ctx, second ? STATEMENT_STEP_CLEANUP_V2 : STATEMENT_STEP_CLEANUP_V1);
+	return context_statement(ctx,
+	                         second ? STATEMENT_STEP_CLEANUP_V2 : STATEMENT_STEP_CLEANUP_V1);
 }
 
-const char *step_bind_metrics_purge(struct qret_ctx *ctx, const struct work *work, int32_t rows, bool guarded, struct parameters *parameters)
+const char *step_bind_metrics_purge(struct qret_ctx *ctx, const struct work *work, int32_t rows,
+                                    bool guarded, struct parameters *parameters)
 {
 	(void)guarded;
-	parameter_timestamp(parameters, days_before(ctx->cycle.clock_us, context_number(ctx, OPTION_METRICS_RETENTION_DAYS)));
+	parameter_timestamp(parameters,
+	                    days_before(ctx->cycle.clock_us,
+	                                context_number(ctx, OPTION_METRICS_RETENTION_DAYS)));
 	parameter_int4(parameters, rows);
 	return ctx->statements.metrics[work->unit];
 }
 
-const char *step_bind_event_prune(struct qret_ctx *ctx, const struct work *work, int32_t rows, bool guarded, struct parameters *parameters)
+const char *step_bind_event_prune(struct qret_ctx *ctx, const struct work *work, int32_t rows,
+                                  bool guarded, struct parameters *parameters)
 {
 	const struct phase_state *state = &ctx->phases[QRET_PHASE_EVENT_PRUNE - 1];
 
 	(void)guarded;
 	parameter_text(parameters, step_event_arm(work->unit));
 	parameter_timestamp(parameters, ctx->cycle.clock_us);
-	parameter_int8(parameters, context_number(ctx, OPTION_EVENT_RETENTION_DAYS) * (US_PER_DAY / 1000000));
+	parameter_int8(parameters,
+	               context_number(ctx, OPTION_EVENT_RETENTION_DAYS) * (US_PER_DAY / 1000000));
 	parameter_int4(parameters, rows);
 	parameter_text(parameters, state->has_cursor ? state->cursor : NULL);
 	return context_statement(ctx, STATEMENT_EVENT_PRUNE_STEP);
@@ -109,14 +129,16 @@ void step_read_cleanup(const struct pg_result *result, int32_t rows, struct outc
 	ret_outcome->has_cursor = result_uuid(result, 0, 3, ret_outcome->cursor_uuid);
 }
 
-void step_read_metrics_purge(const struct pg_result *result, int32_t rows, struct outcome *ret_outcome)
+void step_read_metrics_purge(const struct pg_result *result, int32_t rows,
+                             struct outcome *ret_outcome)
 {
 	ret_outcome->deleted = result_integer(result, 0, 0, 0);
 	ret_outcome->elapsed_us = result_integer(result, 0, 1, 0);
 	ret_outcome->done = ret_outcome->deleted < rows;
 }
 
-void step_read_event_prune(const struct pg_result *result, int32_t rows, struct outcome *ret_outcome)
+void step_read_event_prune(const struct pg_result *result, int32_t rows,
+                           struct outcome *ret_outcome)
 {
 	(void)rows;
 	ret_outcome->messages = result_integer(result, 0, 0, 0);
@@ -138,7 +160,8 @@ const char *step_metrics_table(uint32_t unit)
 
 const char *step_event_arm(uint32_t unit)
 {
-	static const char *const arms[EVENT_ARMS] = { "succeeded", "settled", "own_window", "default_window" };
+	static const char *const arms[EVENT_ARMS] = { "succeeded", "settled", "own_window",
+		                                      "default_window" };
 
 	return arms[unit];
 }

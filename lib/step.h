@@ -11,17 +11,25 @@
 
 struct qret_ctx;
 
-const char *step_bind_retention(struct qret_ctx *ctx, const struct work *work, int32_t rows, bool guarded, struct parameters *parameters);
-const char *step_bind_txns_purge(struct qret_ctx *ctx, const struct work *work, int32_t rows, bool guarded, struct parameters *parameters);
-const char *step_bind_max_wait(struct qret_ctx *ctx, const struct work *work, int32_t rows, bool guarded, struct parameters *parameters);
-const char *step_bind_cleanup(struct qret_ctx *ctx, const struct work *work, int32_t rows, bool guarded, struct parameters *parameters);
-const char *step_bind_metrics_purge(struct qret_ctx *ctx, const struct work *work, int32_t rows, bool guarded, struct parameters *parameters);
-const char *step_bind_event_prune(struct qret_ctx *ctx, const struct work *work, int32_t rows, bool guarded, struct parameters *parameters);
+const char *step_bind_retention(struct qret_ctx *ctx, const struct work *work, int32_t rows,
+                                bool guarded, struct parameters *parameters);
+const char *step_bind_txns_purge(struct qret_ctx *ctx, const struct work *work, int32_t rows,
+                                 bool guarded, struct parameters *parameters);
+const char *step_bind_max_wait(struct qret_ctx *ctx, const struct work *work, int32_t rows,
+                               bool guarded, struct parameters *parameters);
+const char *step_bind_cleanup(struct qret_ctx *ctx, const struct work *work, int32_t rows,
+                              bool guarded, struct parameters *parameters);
+const char *step_bind_metrics_purge(struct qret_ctx *ctx, const struct work *work, int32_t rows,
+                                    bool guarded, struct parameters *parameters);
+const char *step_bind_event_prune(struct qret_ctx *ctx, const struct work *work, int32_t rows,
+                                  bool guarded, struct parameters *parameters);
 
 void step_read_partition(const struct pg_result *result, int32_t rows, struct outcome *ret_outcome);
 void step_read_cleanup(const struct pg_result *result, int32_t rows, struct outcome *ret_outcome);
-void step_read_metrics_purge(const struct pg_result *result, int32_t rows, struct outcome *ret_outcome);
-void step_read_event_prune(const struct pg_result *result, int32_t rows, struct outcome *ret_outcome);
+void step_read_metrics_purge(const struct pg_result *result, int32_t rows,
+                             struct outcome *ret_outcome);
+void step_read_event_prune(const struct pg_result *result, int32_t rows,
+                           struct outcome *ret_outcome);
 
 #define EVENT_ARMS 4
 

@@ -16,7 +16,8 @@ static uint32_t caller_size(const void *target)
 
 int struct_check(const void *target, size_t least)
 {
-	if (target == NULL || caller_size(target) < least || caller_size(target) > STRUCT_SIZE_ABSURD)
+	if (target == NULL || caller_size(target) < least ||
+	    caller_size(target) > STRUCT_SIZE_ABSURD)
 		return QRET_ERR_ARGUMENT;
 	return QRET_DONE;
 }

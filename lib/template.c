@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Fills names into SQL texts. Only names go in this way, and each is quoted; values are parameters. */
+/*
+ * Fills names into SQL texts. Only names go in this way, and each is quoted; values are
+ * parameters.
+ */
 #include "template.h"
 
 #include <stdio.h>
@@ -9,15 +12,16 @@
 #include "identifier.h"
 
 #define VALUE_BYTES (2 * RELATION_QUOTED_BYTES + 8)
-#define NAMES_MAX 20
+#define NAMES_MAX   20
 
 struct template_names {
 	struct template_name list[NAMES_MAX + 1];
-	char                 values[NAMES_MAX][VALUE_BYTES];
-	int                  count;
+	char values[NAMES_MAX][VALUE_BYTES];
+	int count;
 };
 
-static const struct template_name *find(const struct template_name *names, const char *at, size_t *ret_length)
+static const struct template_name *find(const struct template_name *names, const char *at,
+                                        size_t *ret_length)
 {
 	for (; names->token != NULL; names++) {
 		size_t length = strlen(names->token);
@@ -73,7 +77,8 @@ static char *add(struct template_names *names, const char *token)
 	return names->values[index];
 }
 
-static void add_schema(struct template_names *names, const char *token, const char *literal_token, const char *schema)
+static void add_schema(struct template_names *names, const char *token, const char *literal_token,
+                       const char *schema)
 {
 	identifier_quote(schema, add(names, token));
 	literal_quote(schema, add(names, literal_token));
@@ -101,14 +106,20 @@ struct template_names *template_names_new(const struct options *options)
 	if (names == NULL)
 		return NULL;
 	add_schema(names, "log", "log_literal", option_text(options, OPTION_LOG_SCHEMA));
-	add_schema(names, "streams", "streams_literal", option_text(options, OPTION_STREAMS_SCHEMA));
+	add_schema(names, "streams", "streams_literal",
+	           option_text(options, OPTION_STREAMS_SCHEMA));
 	add_schema(names, "event", "event_literal", option_text(options, OPTION_EVENT_SCHEMA));
 	/* One lease for all that an instance sweeps: beside the log where there is one. */
 	add_schema(names, "lease", "lease_literal",
-	           option_text(options, option_number(options, OPTION_ENGINES) == ENGINES_EVENT ? OPTION_EVENT_SCHEMA : OPTION_LOG_SCHEMA));
-	add_relation(names, "event_table", "event_table_literal", options, OPTION_EVENT_TABLE, "event");
-	add_relation(names, "delivery_table", "delivery_table_literal", options, OPTION_DELIVERY_TABLE, "delivery");
-	add_relation(names, "success_table", "success_table_literal", options, OPTION_SUCCESS_TABLE, "receiver_last_success");
+	           option_text(options, option_number(options, OPTION_ENGINES) == ENGINES_EVENT
+	                                        ? OPTION_EVENT_SCHEMA
+	                                        : OPTION_LOG_SCHEMA));
+	add_relation(names, "event_table", "event_table_literal", options, OPTION_EVENT_TABLE,
+	             "event");
+	add_relation(names, "delivery_table", "delivery_table_literal", options,
+	             OPTION_DELIVERY_TABLE, "delivery");
+	add_relation(names, "success_table", "success_table_literal", options, OPTION_SUCCESS_TABLE,
+	             "receiver_last_success");
 	if (role[0] != '\0')
 		literal_quote(role, add(names, "role_literal"));
 	else
@@ -134,6 +145,7 @@ const struct template_name *template_names_list(const struct template_names *nam
 
 bool template_names_foreign_tables(const struct options *options)
 {
-	return option_text(options, OPTION_EVENT_TABLE)[0] != '\0' || option_text(options, OPTION_DELIVERY_TABLE)[0] != '\0' ||
+	return option_text(options, OPTION_EVENT_TABLE)[0] != '\0' ||
+	       option_text(options, OPTION_DELIVERY_TABLE)[0] != '\0' ||
 	       option_text(options, OPTION_SUCCESS_TABLE)[0] != '\0';
 }

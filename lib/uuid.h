@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#define UUID_BYTES 16
+#define UUID_BYTES      16
 #define UUID_TEXT_BYTES 37
 
 void uuid_text(const uint8_t *uuid, char *ret_text);

@@ -12,13 +12,13 @@
 #include "uuid.h"
 
 /* Object ids of built-in types: fixed for ever by the server's catalogue. */
-#define TYPE_BOOL 16
-#define TYPE_INT8 20
-#define TYPE_INT4 23
-#define TYPE_TEXT 25
+#define TYPE_BOOL        16
+#define TYPE_INT8        20
+#define TYPE_INT4        23
+#define TYPE_TEXT        25
 #define TYPE_TIMESTAMPTZ 1184
-#define TYPE_UUID 2950
-#define TYPE_UUID_ARRAY 2951
+#define TYPE_UUID        2950
+#define TYPE_UUID_ARRAY  2951
 
 /* The server counts from 2000-01-01, and its first timestamp is in 4714 BC. */
 #define SERVER_EPOCH_US 946684800000000LL
@@ -39,7 +39,8 @@ static uint64_t get_big_endian(const char *source, int bytes)
 	return value;
 }
 
-static void append(struct parameters *parameters, unsigned int type, const void *value, size_t length)
+static void append(struct parameters *parameters, unsigned int type, const void *value,
+                   size_t length)
 {
 	int index = parameters->count++;
 
@@ -49,7 +50,8 @@ static void append(struct parameters *parameters, unsigned int type, const void 
 	parameters->formats[index] = 1;
 }
 
-static void append_integer(struct parameters *parameters, unsigned int type, uint64_t value, int bytes)
+static void append_integer(struct parameters *parameters, unsigned int type, uint64_t value,
+                           int bytes)
 {
 	uint8_t *scalar = parameters->scalars[parameters->count];
 
@@ -90,13 +92,17 @@ void parameter_timestamp(struct parameters *parameters, int64_t unix_us)
 		append(parameters, TYPE_TIMESTAMPTZ, NULL, 0);
 		return;
 	}
-	/* Earlier than the server can say: nothing is older than that either, so its first instant serves. */
-	server_us = unix_us < SERVER_FIRST_US + SERVER_EPOCH_US ? SERVER_FIRST_US : unix_us - SERVER_EPOCH_US;
+	/*
+	 * Earlier than the server can say: nothing is older than that either, so its first
+	 * instant serves.
+	 */
+	server_us = unix_us < SERVER_FIRST_US + SERVER_EPOCH_US ? SERVER_FIRST_US
+	                                                        : unix_us - SERVER_EPOCH_US;
 	append_integer(parameters, TYPE_TIMESTAMPTZ, (uint64_t)server_us, 8);
 }
 
 #define ARRAY_HEADER_BYTES 20
-#define ARRAY_UUID_BYTES (4 + UUID_BYTES)
+#define ARRAY_UUID_BYTES   (4 + UUID_BYTES)
 
 size_t uuid_array_bytes(uint32_t count)
 {
@@ -105,11 +111,11 @@ size_t uuid_array_bytes(uint32_t count)
 
 void uuid_array_begin(uint8_t *target, uint32_t count)
 {
-	put_big_endian(target, 1, 4);              /* dimensions */
-	put_big_endian(target + 4, 0, 4);          /* no NULLs */
+	put_big_endian(target, 1, 4);     /* dimensions */
+	put_big_endian(target + 4, 0, 4); /* no NULLs */
 	put_big_endian(target + 8, TYPE_UUID, 4);
 	put_big_endian(target + 12, count, 4);
-	put_big_endian(target + 16, 1, 4);         /* lower bound */
+	put_big_endian(target + 16, 1, 4); /* lower bound */
 }
 
 void uuid_array_set(uint8_t *target, uint32_t index, const uint8_t *uuid)
@@ -139,7 +145,10 @@ void blob_set(struct blob *blob, const struct pg_result *result, int row, int co
 	if (result_is_null(result, row, column))
 		return;
 	blob->length = PQgetlength(result, row, column);
-	/* One byte at least, so that an empty value is not taken for NULL. Out of memory it is NULL, which is always right. */
+	/*
+	 * One byte at least, so that an empty value is not taken for NULL. Out of memory it is
+	 * NULL, which is always right.
+	 */
 	blob->bytes = malloc((size_t)blob->length + 1);
 	if (blob->bytes != NULL)
 		memcpy(blob->bytes, PQgetvalue(result, row, column), (size_t)blob->length);
@@ -158,7 +167,8 @@ int result_rows(const struct pg_result *result)
 bool result_is_null(const struct pg_result *result, int row, int column)
 {
 	/* Asked for what is not there, libpq answers, but complains on stderr first. */
-	return row < 0 || row >= PQntuples(result) || column >= PQnfields(result) || PQgetisnull(result, row, column);
+	return row < 0 || row >= PQntuples(result) || column >= PQnfields(result) ||
+	       PQgetisnull(result, row, column);
 }
 
 int64_t result_integer(const struct pg_result *result, int row, int column, int64_t fallback)
@@ -169,10 +179,14 @@ int64_t result_integer(const struct pg_result *result, int row, int column, int6
 		return fallback;
 	value = PQgetvalue(result, row, column);
 	switch (PQgetlength(result, row, column)) {
-	case 2: return (int16_t)get_big_endian(value, 2);
-	case 4: return (int32_t)get_big_endian(value, 4);
-	case 8: return (int64_t)get_big_endian(value, 8);
-	default: return fallback;
+	case 2:
+		return (int16_t)get_big_endian(value, 2);
+	case 4:
+		return (int32_t)get_big_endian(value, 4);
+	case 8:
+		return (int64_t)get_big_endian(value, 8);
+	default:
+		return fallback;
 	}
 }
 
@@ -199,9 +213,11 @@ bool result_uuid(const struct pg_result *result, int row, int column, uint8_t *r
 	return true;
 }
 
-void result_text(const struct pg_result *result, int row, int column, char *ret_text, size_t capacity)
+void result_text(const struct pg_result *result, int row, int column, char *ret_text,
+                 size_t capacity)
 {
-	text_copy(ret_text, capacity, result_is_null(result, row, column) ? "" : PQgetvalue(result, row, column));
+	text_copy(ret_text, capacity,
+	          result_is_null(result, row, column) ? "" : PQgetvalue(result, row, column));
 }
 
 void result_free(struct pg_result *result)

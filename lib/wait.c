@@ -49,7 +49,8 @@ static int poll_timeout_ms(int64_t deadline_us)
 		return -1;
 	if (left_us <= 0)
 		return 0;
-	return left_us / US_PER_MS >= INT_MAX ? INT_MAX : (int)((left_us + US_PER_MS - 1) / US_PER_MS);
+	return left_us / US_PER_MS >= INT_MAX ? INT_MAX
+	                                      : (int)((left_us + US_PER_MS - 1) / US_PER_MS);
 }
 
 void wait_once(struct qret_ctx *ctx, int64_t deadline_us)
@@ -64,19 +65,26 @@ void wait_once(struct qret_ctx *ctx, int64_t deadline_us)
 		                        (ours[i].events & QRET_POLL_WRITE ? POLLOUT : 0));
 		fds[i].revents = 0;
 	}
-	/* A signal is as good a reason to look around as any: whoever called decides what it meant. */
+	/*
+	 * A signal is as good a reason to look around as any: whoever called decides what it
+	 * meant.
+	 */
 	poll(fds, count, poll_timeout_ms(deadline_us));
 }
 
 void wait_session(struct qret_ctx *ctx, const struct session *session)
 {
-	struct pollfd fd = { session_fd(session), (short)(POLLIN | (session_events(session) & QRET_POLL_WRITE ? POLLOUT : 0)), 0 };
+	struct pollfd fd = {
+		session_fd(session),
+		(short)(POLLIN | (session_events(session) & QRET_POLL_WRITE ? POLLOUT : 0)), 0
+	};
 
 	(void)ctx;
 	poll(&fd, 1, poll_timeout_ms(session_deadline_us(session)));
 }
 
-int qret_poll_fds(struct qret_ctx *ctx, struct qret_poll_fd *ret_fds, uint32_t capacity, uint32_t *ret_count)
+int qret_poll_fds(struct qret_ctx *ctx, struct qret_poll_fd *ret_fds, uint32_t capacity,
+                  uint32_t *ret_count)
 {
 	struct qret_poll_fd fds[FDS_MOST];
 	int rc = context_enter(ctx);
@@ -84,7 +92,8 @@ int qret_poll_fds(struct qret_ctx *ctx, struct qret_poll_fd *ret_fds, uint32_t c
 	if (rc != QRET_DONE)
 		return rc;
 	if (ret_count == NULL || (ret_fds == NULL && capacity > 0))
-		return context_fail(ctx, QRET_ERR_ARGUMENT, NULL, "ret_count is NULL, or ret_fds is NULL with a capacity");
+		return context_fail(ctx, QRET_ERR_ARGUMENT, NULL,
+		                    "ret_count is NULL, or ret_fds is NULL with a capacity");
 	*ret_count = descriptors(ctx, fds);
 	for (uint32_t i = 0; i < *ret_count && i < capacity; i++)
 		ret_fds[i] = fds[i];

@@ -44,7 +44,10 @@ void wake_drain(struct wake *wake)
 
 void wake_resume(struct wake *wake)
 {
-	/* In this order a stop that comes between the two leaves a spurious wake-up, never a missed one. */
+	/*
+	 * In this order a stop that comes between the two leaves a spurious wake-up, never a
+	 * missed one.
+	 */
 	wake_drain(wake);
 	atomic_store(&wake->stopped, 0);
 }

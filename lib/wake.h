@@ -8,10 +8,10 @@
 
 struct wake {
 	atomic_int stopped;
-	int        fds[2]; /* read end, write end; both non-blocking and closed on exec */
+	int fds[2]; /* read end, write end; both non-blocking and closed on exec */
 };
 
-int  wake_open(struct wake *wake); /* 0, or -1 */
+int wake_open(struct wake *wake); /* 0, or -1 */
 void wake_close(struct wake *wake);
 
 /* Async-signal-safe; keeps errno. */

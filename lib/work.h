@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The internal work item, and what one step of it came to. The public structs are views of these. */
+/*
+ * The internal work item, and what one step of it came to. The public structs are views of
+ * these.
+ */
 #ifndef QRET_LIB_WORK_H
 #define QRET_LIB_WORK_H
 
@@ -8,18 +11,21 @@
 
 #include "qretention.h"
 
-/* One thing to step until it is done: a partition, or one of a phase's own units (a table, an arm, the clean-up). */
+/*
+ * One thing to step until it is done: a partition, or one of a phase's own units (a table, an
+ * arm, the clean-up).
+ */
 struct work {
 	struct qret_work_item item;
-	uint32_t unit;       /* for phases with units of their own */
-	int32_t  rows;       /* size of its next batch; 0: as the lane has it */
-	uint8_t  retries;    /* retryable failures in a row */
-	uint8_t  losses;     /* late locks lost in a row */
-	bool     lock_first; /* after too many losses: the step that locks first, once */
-	bool     stepped;    /* has had a step in this phase */
-	bool     settled;    /* nothing more to do for it in this phase */
-	bool     deleted;    /* some step of it deleted something, in whatever phase */
-	bool     failed;     /* given up, or backed off, in whatever phase */
+	uint32_t unit;   /* for phases with units of their own */
+	int32_t rows;    /* size of its next batch; 0: as the lane has it */
+	uint8_t retries; /* retryable failures in a row */
+	uint8_t losses;  /* late locks lost in a row */
+	bool lock_first; /* after too many losses: the step that locks first, once */
+	bool stepped;    /* has had a step in this phase */
+	bool settled;    /* nothing more to do for it in this phase */
+	bool deleted;    /* some step of it deleted something, in whatever phase */
+	bool failed;     /* given up, or backed off, in whatever phase */
 };
 
 #define CURSOR_BYTES 128
@@ -29,12 +35,12 @@ struct outcome {
 	int64_t deleted, messages;
 	int64_t watermark; /* -1: none */
 	int64_t elapsed_us;
-	bool    done;
-	bool    refused;   /* a cutoff lay in the server's future; nothing was tried */
+	bool done;
+	bool refused; /* a cutoff lay in the server's future; nothing was tried */
 	int64_t deliveries, skipped, oversize, poison; /* event prune */
-	char    cursor[CURSOR_BYTES];  /* where the next step of this unit goes on; "" from the start */
+	char cursor[CURSOR_BYTES]; /* where the next step of this unit goes on; "" from the start */
 	uint8_t cursor_uuid[16];
-	bool    has_cursor;
+	bool has_cursor;
 };
 
 #endif

@@ -55,8 +55,10 @@ static void read_cutoffs(const struct pg_result *result, int row, struct qret_wo
 
 static bool has_cutoff(const struct qret_work_item *item)
 {
-	return item->all_cutoff_us != QRET_CUTOFF_OFF || item->completed_cutoff_us != QRET_CUTOFF_OFF ||
-	       item->txns_cutoff_us != QRET_CUTOFF_OFF || item->max_wait_cutoff_us != QRET_CUTOFF_OFF;
+	return item->all_cutoff_us != QRET_CUTOFF_OFF ||
+	       item->completed_cutoff_us != QRET_CUTOFF_OFF ||
+	       item->txns_cutoff_us != QRET_CUTOFF_OFF ||
+	       item->max_wait_cutoff_us != QRET_CUTOFF_OFF;
 }
 
 static int compare_ids(const void *key, const void *element)
@@ -66,7 +68,8 @@ static int compare_ids(const void *key, const void *element)
 
 bool pager_stepped(const struct pager *pager, const uint8_t *id)
 {
-	const struct work *work = bsearch(id, pager->works, pager->count, sizeof(*work), compare_ids);
+	const struct work *work = bsearch(id, pager->works, pager->count, sizeof(*work),
+	                                  compare_ids);
 
 	return work != NULL && has_cutoff(&work->item);
 }
@@ -74,7 +77,8 @@ bool pager_stepped(const struct pager *pager, const uint8_t *id)
 /* Ascending id, the one order in which everybody takes partitions. */
 static int compare_works(const void *a, const void *b)
 {
-	return memcmp(((const struct work *)a)->item.partition_id, ((const struct work *)b)->item.partition_id, UUID_BYTES);
+	return memcmp(((const struct work *)a)->item.partition_id,
+	              ((const struct work *)b)->item.partition_id, UUID_BYTES);
 }
 
 void pager_read(struct qret_ctx *ctx, const struct pg_result *result)
@@ -131,7 +135,10 @@ void pager_refresh_read(struct qret_ctx *ctx, const struct pg_result *result)
 {
 	struct pager *pager = &ctx->pager;
 
-	/* A partition that is not in the answer is gone: with every rule off nobody will step it. */
+	/*
+	 * A partition that is not in the answer is gone: with every rule off nobody will step
+	 * it.
+	 */
 	for (uint32_t i = 0; i < pager->count; i++) {
 		struct qret_work_item *item = &pager->works[i].item;
 
@@ -154,8 +161,8 @@ void pager_refresh_read(struct qret_ctx *ctx, const struct pg_result *result)
 /* ---- The host's own view ------------------------------------------------------------------ */
 
 struct qret_worklist {
-	int64_t                clock_us;
-	uint64_t               count, capacity;
+	int64_t clock_us;
+	uint64_t count, capacity;
 	struct qret_work_item *items;
 };
 
@@ -169,7 +176,8 @@ bool worklist_full(const struct qret_worklist *list, int64_t limit)
 	return limit > 0 && list->count >= (uint64_t)limit;
 }
 
-int worklist_append(struct qret_worklist *list, const struct pager *pager, int64_t limit, bool unsettled)
+int worklist_append(struct qret_worklist *list, const struct pager *pager, int64_t limit,
+                    bool unsettled)
 {
 	if (list->count + pager->count > list->capacity) {
 		uint64_t capacity = 2 * list->capacity + PAGE_ITEMS;
@@ -202,11 +210,13 @@ int64_t qret_worklist_clock_us(const struct qret_worklist *list)
 	return list == NULL ? 0 : list->clock_us;
 }
 
-int qret_worklist_get(const struct qret_worklist *list, uint64_t index, struct qret_work_item *ret_item)
+int qret_worklist_get(const struct qret_worklist *list, uint64_t index,
+                      struct qret_work_item *ret_item)
 {
 	if (list == NULL || index >= list->count)
 		return QRET_ERR_ARGUMENT;
-	return struct_write(ret_item, &list->items[index], sizeof(list->items[index]), sizeof(list->items[index]));
+	return struct_write(ret_item, &list->items[index], sizeof(list->items[index]),
+	                    sizeof(list->items[index]));
 }
 
 void qret_worklist_free(struct qret_worklist *list)
