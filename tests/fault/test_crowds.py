@@ -47,13 +47,13 @@ def test_instances_without_a_gate_never_deadlock(db, step_version):
             for _ in range(20):
                 code, report = context.try_cycle()
                 codes.append((code, context.sqlstate))
-                counted.append(report["messages_deleted"])
+                counted.append(report["segments_deleted"])
                 if not bulk_left(db.dsn):
                     break
 
     assert crowd(4, work) == []
     with qret.Context(db.dsn, gate="none") as context:
-        counted.append(context.cycle()["messages_deleted"])
+        counted.append(context.cycle()["segments_deleted"])
     assert {code for code, _ in codes} <= {qret.DONE, qret.PARTIAL}
     assert "40P01" not in {state for _, state in codes}
     assert sum(counted) == 600 == worlds.audited(db)

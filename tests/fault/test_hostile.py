@@ -177,7 +177,8 @@ def test_encodings(cluster, encoding):
         f"CREATE FUNCTION public.complain() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
         f" IF OLD.partition_id = '{ids[0]}' THEN"
         f" RAISE EXCEPTION '%', (SELECT name FROM queen.queues); END IF;"
-        f" RAISE WARNING '%', (SELECT name FROM queen.queues); RETURN OLD; END $$"
+        f" IF '{encoding}' <> 'SQL_ASCII' THEN RAISE WARNING '%', (SELECT name FROM queen.queues);"
+        " END IF; RETURN OLD; END $$"  # the server itself cannot send such bytes to an UTF-8 client
     )
     db.sql(
         "CREATE TRIGGER complain BEFORE DELETE ON queen.log_segments"
