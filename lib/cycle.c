@@ -127,28 +127,26 @@ static int state_end(struct qret_ctx *ctx)
 }
 
 /* What each state does, what may follow it, and which answer it waits for. */
+/* clang-format off */
 static const struct {
 	const char *name;
 	int (*run)(struct qret_ctx *ctx);
 } states[] = {
-	[STATE_OPEN] = { "open", state_open }, /* FACTS, RELEASE, END: a connection, or settings */
-	[STATE_FACTS] = { "facts", state_facts }, /* VERSION, GATE, PAGE, RUN, RELEASE: facts.sql */
-	[STATE_VERSION] = { "version",
-	                    state_version }, /* VERSION, GATE, PAGE, RUN, RELEASE: schema_version.sql */
-	[STATE_GATE] = { "gate", state_gate }, /* PAGE, RUN, RELEASE, END: gate_take.sql */
-	[STATE_PINNED] = { "pinned",
-	                   state_pinned }, /* PINNED, SETTLE, PAGE, RELEASE: floors_pinned.sql */
-	[STATE_PAGE] = { "page", state_page },          /* PAGE, RUN, RELEASE: worklist_*.sql */
+	[STATE_OPEN]    = { "open", state_open },       /* FACTS, RELEASE, END: a connection, settings */
+	[STATE_FACTS]   = { "facts", state_facts },     /* VERSION, GATE, WALK, PAGE, RUN, RELEASE: facts.sql */
+	[STATE_VERSION] = { "version", state_version }, /* the same: schema_version.sql */
+	[STATE_GATE]    = { "gate", state_gate },       /* WALK, PAGE, RUN, RELEASE, END: gate_take.sql, lease_*.sql */
+	[STATE_WALK]    = { "walk", state_walk },       /* PINNED, RELEASE: floors_walk.sql */
+	[STATE_PINNED]  = { "pinned", state_pinned },   /* SETTLE, PAGE, RELEASE: floors_pinned.sql */
+	[STATE_PAGE]    = { "page", state_page },       /* RUN, SETTLE, RELEASE: worklist_*.sql */
 	[STATE_REFRESH] = { "refresh", state_refresh }, /* RUN, RELEASE: worklist_by_id.sql */
-	[STATE_RUN] = { "run",
-	                state_run }, /* PAGE, REFRESH, RUN, RELEASE: step_*.sql and the like */
-	[STATE_SETTLE] = { "settle",
-	                   state_settle }, /* SETTLE, PINNED, PAGE, RELEASE: floors_refresh.sql */
-	[STATE_WALK] = { "walk", state_walk },          /* WALK, PINNED, RELEASE: floors_walk.sql */
+	[STATE_RUN]     = { "run", state_run },         /* PAGE, REFRESH, SETTLE, OVERDUE, RELEASE: step_*.sql, ... */
+	[STATE_SETTLE]  = { "settle", state_settle },   /* PINNED, PAGE, RELEASE: floors_refresh.sql */
 	[STATE_OVERDUE] = { "overdue", state_overdue }, /* RELEASE: overdue.sql */
-	[STATE_RELEASE] = { "release", state_release }, /* END: gate_release.sql */
-	[STATE_END] = { "end", state_end },             /* REST */
+	[STATE_RELEASE] = { "release", state_release }, /* END: gate_release.sql, lease_release.sql */
+	[STATE_END]     = { "end", state_end },         /* REST */
 };
+/* clang-format on */
 
 void cycle_start(struct qret_ctx *ctx, enum plan plan)
 {

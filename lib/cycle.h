@@ -56,10 +56,9 @@ struct cycle {
 	bool pages_over; /* phases 1 to 3 have had their last page */
 	enum cycle_state after_settle;
 
-	struct work units
-		[UNITS_MOST]; /* of phases with units of their own; the one item of a step by hand */
-	struct left left;     /* partitions that still have work */
-	struct qret_worklist *list; /* PLAN_WORKLIST */
+	struct work units[UNITS_MOST]; /* a phase's own; the one item of a step by hand */
+	struct left left;              /* partitions that still have work */
+	struct qret_worklist *list;    /* PLAN_WORKLIST */
 };
 
 /* Starts a plan; no I/O. */

@@ -34,8 +34,7 @@ struct ids {
 
 struct floors {
 	bool has_after;
-	uint8_t after
-		[16]; /* the queue that the next page begins after: queues in rotation, across cycles */
+	uint8_t after[16]; /* the queue the next page begins after: in rotation, across cycles */
 	struct blob hints[FLOORS_HINTS];
 	uint32_t looks;       /* since one that began without hints */
 	struct ids excluded;  /* left out of this cycle's list */

@@ -45,9 +45,10 @@ struct qret_worklist;
 
 /* The host's own view, filled page by page. */
 struct qret_worklist *worklist_new(void);
-int worklist_append(
-	struct qret_worklist *list, const struct pager *pager, int64_t limit,
-	bool unsettled); /* unsettled: leave out items without any cutoff. QRET_DONE, or QRET_ERR_NOMEM */
+/* unsettled: items without any cutoff are left out. QRET_DONE, or QRET_ERR_NOMEM. */
+int worklist_append(struct qret_worklist *list, const struct pager *pager, int64_t limit,
+                    bool unsettled);
+
 bool worklist_full(const struct qret_worklist *list, int64_t limit);
 void worklist_set_clock(struct qret_worklist *list, int64_t clock_us);
 
