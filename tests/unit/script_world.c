@@ -104,8 +104,10 @@ static const char *respond(struct script_call *call)
 		return "t";
 	if (strcmp(name, "settings") == 0 || strcmp(name, "schema_version") == 0)
 		return "1";
-	if (strcmp(name, "begin") == 0 || strcmp(name, "commit") == 0)
+	if (strcmp(name, "begin") == 0 || strcmp(name, "commit") == 0 || strcmp(name, "set") == 0)
 		return "";
+	if (strcmp(name, "sign_of_life") == 0)
+		return "t";
 	if (strcmp(name, "install_object") == 0)
 		return "'created";
 	if (strcmp(name, "install_has_streams") == 0 || strcmp(name, "other") == 0)

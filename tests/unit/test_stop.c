@@ -14,12 +14,21 @@ static void stop(void)
 	qret_stop(world.ctx);
 }
 
-/* Counts statements that were queued after the stop and are not the release. */
+/* What may still be sent after a stop: the release, and what surrounds it. */
+static bool is_allowed(const char *statement)
+{
+	static const char *const allowed[] = { "gate_release", "begin", "commit", "set", "settings" };
+
+	for (size_t i = 0; i < COUNT_OF(allowed); i++) {
+		if (strcmp(statement, allowed[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
 static const char *watch(struct script_call *call)
 {
-	if (stopped_at > 0 && call->queued > stopped_at && strcmp(call->statement, "gate_release") != 0 &&
-	    strcmp(call->statement, "begin") != 0 && strcmp(call->statement, "commit") != 0 && strcmp(call->statement, "settings") != 0)
-		begun_after++;
+	begun_after += stopped_at > 0 && call->queued > stopped_at && !is_allowed(call->statement);
 	if (strncmp(call->statement, "step", 4) == 0)
 		call->delay_ms = 5;
 	return NULL;

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT */
+/* The lease gate on the wire: claim, barrier, fence in every step, renewal, release. L16, B01, B10, B37. */
+#include "script_world.h"
+
+#include <stdio.h>
+
+static struct qret_cycle_report report;
+
+static const char *claim, *fence, *renewal, *barrier;
+static int fences, steps;
+static char claimed_with[128], released_with[64];
+
+/* Facts with the lease installed, and the lease's statements as the test wants them. */
+static const char *lease_server(struct script_call *call)
+{
+	if (strcmp(call->statement, "facts") == 0) {
+		static char facts[256];
+		size_t at = 0;
+
+		snprintf(facts, sizeof(facts), "%s", world_facts(true));
+		for (int fact = -1; fact < FACT_LEASE; fact++)
+			at += strcspn(facts + at, " ") + 1;
+		facts[at] = 't';
+		return facts;
+	}
+	if (strcmp(call->statement, "lease_claim") == 0) {
+		snprintf(claimed_with, sizeof(claimed_with), "%s", call->parameters);
+		return claim;
+	}
+	if (strcmp(call->statement, "lease_release") == 0) {
+		snprintf(released_with, sizeof(released_with), "%s", call->parameters);
+		return "t";
+	}
+	if (strcmp(call->statement, "lease_fence") == 0) {
+		fences++;
+		ck_assert_str_eq(call->parameters, "42 737001");
+		return fence;
+	}
+	if (strncmp(call->statement, "step", 4) == 0)
+		steps++;
+	if (strcmp(call->statement, "lease_renew") == 0)
+		return renewal;
+	return strcmp(call->statement, "lease_barrier") == 0 ? barrier : NULL;
+}
+
+static void begin(const char *claim_answer)
+{
+	world_begin(20, 30);
+	world_set("gate", "lease");
+	world.before = lease_server;
+	claim = claim_answer;
+	fence = "t";
+	renewal = "t";
+	barrier = "t";
+	fences = steps = 0;
+	claimed_with[0] = released_with[0] = '\0';
+}
+
+START_TEST(lease_fences_every_step)
+{
+	begin("'granted 42 f 0");
+	ck_assert_int_eq(world_cycle(&report), QRET_DONE);
+	ck_assert_int_eq(world_left(), 0);
+	ck_assert_int_ge(fences, steps);
+	ck_assert_contains(claimed_with, " 5000 5000 737001");
+	ck_assert_str_eq(released_with, "42 f");
+	ck_assert_int_eq(script_sent("gate_take") + script_sent("gate_release"), 0);
+	ck_assert_int_eq(script_sent("lease_barrier"), 0);
+	world_end();
+}
+END_TEST
+
+START_TEST(lease_barrier_after_takeover)
+{
+	begin("'granted 42 t 0");
+	ck_assert_int_eq(world_cycle(&report), QRET_DONE);
+	ck_assert_int_eq(script_sent("lease_barrier"), 1);
+	ck_assert_int_eq(world_left(), 0);
+	world_end();
+}
+END_TEST
+
+/* The earlier leader's steps are still under way: the claim is given back, nothing is swept. */
+START_TEST(lease_barrier_not_passed)
+{
+	begin("'granted 42 t 0");
+	barrier = "ERROR 55P03 locked";
+	ck_assert_int_eq(world_cycle(&report), QRET_BUSY);
+	ck_assert_int_eq(steps, 0);
+	ck_assert_str_eq(released_with, "42 t");
+	world_end();
+}
+END_TEST
+
+/* Not due yet, held by another, paused: skipped. The lease says when to look again. */
+START_TEST(lease_not_granted)
+{
+	int64_t now_us;
+
+	begin("'held 41 f 1200");
+	now_us = qret_now_us();
+	ck_assert_int_eq(world_cycle(&report), QRET_BUSY);
+	ck_assert_int_eq(steps, 0);
+	ck_assert_str_eq(released_with, "");
+	ck_assert_int_ge(qret_next_cycle_us(world.ctx) - now_us, 1200000);
+	ck_assert_int_lt(qret_next_cycle_us(world.ctx) - now_us, 1500000);
+	claim = "'paused 41 f 0";
+	ck_assert_int_eq(world_cycle(&report), QRET_PAUSED);
+	world_end();
+}
+END_TEST
+
+/* A fence that no longer holds: leader lost, and nothing more is sent. */
+START_TEST(lease_fence_lost)
+{
+	begin("'granted 42 f 0");
+	fence = "ERROR QR002 taken over";
+	ck_assert_int_eq(world_cycle(&report), QRET_ERR_LEADER_LOST);
+	ck_assert_int_eq(world.deleted, 0);
+	ck_assert_int_eq(script_sent("metrics_purge"), 0);
+	ck_assert_int_eq(qret_error_is_retryable(world.ctx), 1);
+	ck_assert_int_eq(world_logged("event=leader_lost"), 1);
+	world_end();
+}
+END_TEST
+
+static const char *slow_lease_server(struct script_call *call)
+{
+	const char *answer = lease_server(call);
+
+	if (strncmp(call->statement, "step", 4) == 0)
+		call->delay_ms = 700;
+	return answer;
+}
+
+/* A cycle that outlasts its lease renews it between steps; a renewal that is refused ends it. */
+START_TEST(lease_renewed_in_long_cycle)
+{
+	begin("'granted 42 f 0");
+	world.before = slow_lease_server;
+	world.segments[0] = 3000;
+	ck_assert_int_eq(world_cycle(&report), QRET_DONE);
+	ck_assert_int_ge(script_sent("lease_renew"), 2);
+	ck_assert_int_ge(script_sent("lease_renew"), (int)(report.elapsed_us / 2500000));
+	world_end();
+	begin("'granted 42 f 0");
+	world.before = slow_lease_server;
+	world.segments[0] = 3000;
+	renewal = "f";
+	ck_assert_int_eq(world_cycle(&report), QRET_ERR_LEADER_LOST);
+	ck_assert_int_gt(world_left(), 0);
+	world_end();
+}
+END_TEST
+
+/* A stop hands over at once: the release says that the next cycle is anybody's. */
+static void stop(void)
+{
+	qret_stop(world.ctx);
+}
+
+START_TEST(lease_stop_hands_over)
+{
+	begin("'granted 42 f 0");
+	world.before = slow_lease_server;
+	script_knobs.stop = stop;
+	script_knobs.stop_at = 120;
+	ck_assert_int_eq(world_cycle(&report), QRET_STOPPED);
+	ck_assert_str_eq(released_with, "42 t");
+	world_end();
+}
+END_TEST
+
+/* By hand: steps need the lease. */
+START_TEST(lease_by_hand)
+{
+	struct qret_step_result result = { .size = sizeof(result) };
+
+	begin("'granted 42 f 0");
+	ck_assert_int_eq(qret_step(world.ctx, QRET_PHASE_METRICS_PURGE, NULL, &result), QRET_ERR_STATE);
+	ck_assert_int_eq(qret_gate_take(world.ctx), QRET_DONE);
+	ck_assert_int_eq(qret_step(world.ctx, QRET_PHASE_METRICS_PURGE, NULL, &result), QRET_DONE);
+	ck_assert_int_ge(fences, 1);
+	ck_assert_int_eq(qret_gate_release(world.ctx), QRET_DONE);
+	ck_assert_int_eq(qret_step(world.ctx, QRET_PHASE_METRICS_PURGE, NULL, &result), QRET_ERR_STATE);
+	world_end();
+}
+END_TEST
+
+/* A session lock cannot be right behind a transaction pooler: refused, with the way out. */
+START_TEST(lease_or_none_behind_a_pooler)
+{
+	world_begin(1, 5);
+	world_set("pooler", "transaction");
+	ck_assert_int_eq(world_cycle(&report), QRET_ERR_OPTION);
+	ck_assert_contains(qret_error_hint(world.ctx), "lease");
+	ck_assert_int_eq(script_opened(), 0);
+	world_set("gate", "none");
+	ck_assert_int_eq(world_cycle(&report), QRET_DONE);
+	/* nothing of the session's: settings travel inside each transaction */
+	ck_assert_int_eq(script_sent("begin"), script_sent("settings"));
+	ck_assert_int_eq(world_left(), 0);
+	world_end();
+}
+END_TEST
+
+int main(void)
+{
+	const TTest *tests[] = { lease_fences_every_step,
+	                         lease_barrier_after_takeover,
+	                         lease_barrier_not_passed,
+	                         lease_not_granted,
+	                         lease_fence_lost,
+	                         lease_renewed_in_long_cycle,
+	                         lease_stop_hands_over,
+	                         lease_by_hand,
+	                         lease_or_none_behind_a_pooler,
+	                         NULL };
+
+	return unit_run("leader", tests);
+}

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT */
+/* Phases with units of their own: arms, tables, cursors, sub-cadence, a busy host. E4, E6, E7, L9, L10, B06. */
+#include "script_world.h"
+
+#include <stdio.h>
+
+static struct qret_cycle_report report;
+
+static char arms[4096];
+static const char *arm_answer;
+static int answers_left;
+
+static const char *outbox(struct script_call *call)
+{
+	if (strcmp(call->statement, "event_prune_step") != 0)
+		return NULL;
+	snprintf(arms + strlen(arms), sizeof(arms) - strlen(arms), "%s|", call->parameters);
+	return answers_left-- > 0 ? arm_answer : NULL;
+}
+
+static void begin(void)
+{
+	world_begin(0, 0);
+	world_set("engines", "event");
+	world_set("event_prune_interval_ms", "0");
+	world.before = outbox;
+	arms[0] = '\0';
+	answers_left = 0;
+}
+
+/* One after the other, at one clock, with the default window in seconds. */
+START_TEST(phase_arms_in_order)
+{
+	begin();
+	ck_assert_int_eq(world_cycle(&report), QRET_DONE);
+	ck_assert_str_eq(arms, "'succeeded @1700000000000000 7776000 5000 -|'settled @1700000000000000 7776000 5000 -|"
+	                       "'own_window @1700000000000000 7776000 5000 -|'default_window @1700000000000000 7776000 5000 -|");
+	ck_assert_int_eq(report.clock_us, WORLD_CLOCK_US);
+	ck_assert_int_eq(script_sent("worklist_scan"), 0);
+	world_end();
+}
+END_TEST
+
+/* An arm is drained before the next, its cursor carried from step to step and dropped at its end. */
+START_TEST(phase_cursor_is_carried)
+{
+	begin();
+	arm_answer = "3 9 1 0 2 'c1 f 100";
+	answers_left = 1;
+	ck_assert_int_eq(world_cycle(&report), QRET_DONE);
+	ck_assert_contains(arms, "'succeeded @1700000000000000 7776000 5000 -|'succeeded @1700000000000000 7776000 5000 'c1|'settled");
+	ck_assert_contains(arms, "'settled @1700000000000000 7776000 5000 -|");
+	ck_assert_int_eq(report.events_deleted, 3);
+	ck_assert_int_eq(report.events_succeeded, 3);
+	ck_assert_int_eq(report.deliveries_deleted, 9);
+	ck_assert_int_eq(report.items_locked, 1);
+	ck_assert_int_eq(report.rows_poison, 2);
+	world_end();
+}
+END_TEST
+
+/* A step that deleted nothing but moved its cursor goes on; one whose cursor stands still is over. */
+START_TEST(phase_cursor_that_stands_still)
+{
+	begin();
+	arm_answer = "0 0 5 0 0 'same f 100";
+	answers_left = 1000;
+	ck_assert_int_eq(world_cycle(&report), QRET_DONE);
+	ck_assert_int_eq(script_sent("event_prune_step"), 8);
+	world_end();
+}
+END_TEST
+
+/* A prune that fails is PARTIAL, is not tried again in this cycle, and leaves the log engine alone. */
+START_TEST(phase_prune_failure_is_partial)
+{
+	begin();
+	world_set("engines", "log,event");
+	arm_answer = "ERROR 42P01 no such table";
+	answers_left = 1000;
+	ck_assert_int_eq(world_cycle(&report), QRET_PARTIAL);
+	ck_assert_int_eq(script_sent("event_prune_step"), 1);
+	ck_assert_int_eq(script_sent("metrics_purge"), 5);
+	ck_assert_int_eq(world_logged("event=event_prune_error"), 1);
+	ck_assert_str_eq(qret_error_sqlstate(world.ctx), "42P01");
+	world_end();
+}
+END_TEST
+
+/* First one interval after the start, then once an interval; a failure waits as long as a success. */
+START_TEST(phase_prune_sub_cadence)
+{
+	begin();
+	world_set("event_prune_interval_ms", "60000");
+	for (int i = 0; i < 12; i++) {
+		ck_assert_int_eq(world_cycle(&report), QRET_DONE);
+		script_pass_ms(5000);
+	}
+	ck_assert_int_eq(script_sent("event_prune_step"), 0);
+	for (int i = 0; i < 12; i++) {
+		world_cycle(&report);
+		script_pass_ms(5000);
+	}
+	ck_assert_int_eq(script_sent("event_prune_step"), 4);
+	world_end();
+}
+END_TEST
+
+/* B06: a busy host defers it, but not for ever; overdue, it gets one step a cycle. */
+START_TEST(phase_prune_beside_a_busy_host)
+{
+	int before = 0;
+
+	begin();
+	world_set("event_prune_interval_ms", "60000");
+	world_set("event_prune_max_defer_ms", "600000");
+	arm_answer = "5 5 0 0 0 - f 100";
+	answers_left = 1000;
+	ck_assert_int_eq(qret_set_busy(world.ctx, 1), QRET_DONE);
+	for (int i = 0; i < 10; i++) {
+		ck_assert_int_eq(world_cycle(&report), QRET_DONE);
+		script_pass_ms(60000);
+	}
+	ck_assert_int_eq(script_sent("event_prune_step"), 0);
+	script_pass_ms(60000);
+	for (int i = 0; i < 5; i++) {
+		ck_assert_int_eq(world_cycle(&report), QRET_DONE);
+		ck_assert_int_eq(script_sent("event_prune_step"), ++before);
+		script_pass_ms(5000);
+	}
+	ck_assert_int_eq(qret_set_busy(world.ctx, 0), QRET_DONE);
+	answers_left = 3;
+	ck_assert_int_eq(world_cycle(&report), QRET_DONE);
+	ck_assert_int_ge(script_sent("event_prune_step"), before + 4);
+	world_end();
+}
+END_TEST
+
+START_TEST(phase_prune_defers_for_ever_if_told)
+{
+	begin();
+	world_set("event_prune_interval_ms", "1000");
+	world_set("event_prune_max_defer_ms", "0");
+	qret_set_busy(world.ctx, 1);
+	for (int i = 0; i < 50; i++) {
+		ck_assert_int_eq(world_cycle(&report), QRET_DONE);
+		script_pass_ms(600000);
+	}
+	ck_assert_int_eq(script_sent("event_prune_step"), 0);
+	world_end();
+}
+END_TEST
+
+START_TEST(phase_prune_limit_is_a_budget)
+{
+	begin();
+	world_set("event_prune_limit", "7");
+	arm_answer = "5 5 0 0 0 - f 100";
+	answers_left = 1000;
+	ck_assert_int_eq(world_cycle(&report), QRET_BUDGET);
+	ck_assert_int_eq(script_sent("event_prune_step"), 2);
+	/* the second step may take no more events than are left */
+	ck_assert_contains(arms, " 7776000 7 -|");
+	ck_assert_contains(arms, " 7776000 2 -|");
+	world_end();
+}
+END_TEST
+
+START_TEST(phase_prune_switched_off)
+{
+	begin();
+	world_set("event_prune", "off");
+	ck_assert_int_eq(world_cycle(&report), QRET_DONE);
+	ck_assert_int_eq(script_sent("event_prune_step"), 0);
+	world_end();
+}
+END_TEST
+
+/* ---- The clean-up and the metrics purge --------------------------------------------------------- */
+
+static int cleanups;
+
+static const char *clean_up(struct script_call *call)
+{
+	static const char *const answers[] = { "0 f 100 #5", "2 f 100 #9", "0 f 100 #9", "1 t 100 -" };
+	static const char *const after[] = { "-", "#5", "#9", "-" };
+
+	if (strcmp(call->statement, "step_cleanup_v2") != 0)
+		return NULL;
+	ck_assert_int_lt(cleanups, 4);
+	ck_assert_str_eq(strrchr(call->parameters, ' ') + 1, after[cleanups]);
+	return answers[cleanups++];
+}
+
+/* L9, B49: spared candidates in front do not end the phase, as long as the cursor moves. */
+START_TEST(phase_cleanup_follows_its_cursor)
+{
+	world_begin(0, 0);
+	world_set("partition_cleanup", "on");
+	world.before = clean_up;
+	cleanups = 0;
+	ck_assert_int_eq(world_cycle(&report), QRET_DONE);
+	ck_assert_int_eq(cleanups, 3);
+	ck_assert_int_eq(report.partitions_deleted, 2);
+	world_end();
+}
+END_TEST
+
+static int full_tables;
+
+static const char *fill_tables(struct script_call *call)
+{
+	if (strcmp(call->statement, "metrics_purge") != 0)
+		return NULL;
+	return full_tables-- > 0 ? "1000 100" : "3 100";
+}
+
+/* L10: full batches are followed by another one of the same table. */
+START_TEST(phase_metrics_purge_drains)
+{
+	world_begin(0, 0);
+	world.before = fill_tables;
+	full_tables = 3;
+	ck_assert_int_eq(world_cycle(&report), QRET_DONE);
+	ck_assert_int_eq(script_sent("metrics_purge"), 8);
+	ck_assert_int_eq(report.metrics_purged, 3015);
+	world_end();
+}
+END_TEST
+
+/* By hand, unit by unit: a step goes on where the last left off, and is done when all units are. */
+START_TEST(phase_step_by_hand_goes_through_units)
+{
+	struct qret_step_result result = { .size = sizeof(result) };
+
+	world_begin(0, 0);
+	world.before = fill_tables;
+	full_tables = 2;
+	ck_assert_int_eq(qret_step(world.ctx, QRET_PHASE_METRICS_PURGE, NULL, &result), QRET_DONE);
+	ck_assert_int_eq(result.rows_deleted, 1000);
+	ck_assert_int_eq(result.done, 0);
+	for (int i = 0; i < 5; i++) {
+		ck_assert_int_eq(qret_step(world.ctx, QRET_PHASE_METRICS_PURGE, NULL, &result), QRET_DONE);
+		ck_assert_int_eq(result.done, 0);
+	}
+	ck_assert_int_eq(qret_step(world.ctx, QRET_PHASE_METRICS_PURGE, NULL, &result), QRET_DONE);
+	ck_assert_int_eq(result.done, 1);
+	world_end();
+}
+END_TEST
+
+int main(void)
+{
+	const TTest *tests[] = { phase_arms_in_order,
+	                         phase_cursor_is_carried,
+	                         phase_cursor_that_stands_still,
+	                         phase_prune_failure_is_partial,
+	                         phase_prune_sub_cadence,
+	                         phase_prune_beside_a_busy_host,
+	                         phase_prune_defers_for_ever_if_told,
+	                         phase_prune_limit_is_a_budget,
+	                         phase_prune_switched_off,
+	                         phase_cleanup_follows_its_cursor,
+	                         phase_metrics_purge_drains,
+	                         phase_step_by_hand_goes_through_units,
+	                         NULL };
+
+	return unit_run("phase", tests);
+}
