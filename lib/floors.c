@@ -28,7 +28,7 @@ int floors_init(struct floors *floors)
 	return floors->array == NULL ? QRET_ERR_NOMEM : QRET_DONE;
 }
 
-static void forget_hints(struct floors *floors)
+void floors_forget_hints(struct floors *floors)
 {
 	for (int i = 0; i < FLOORS_HINTS; i++)
 		blob_clear(&floors->hints[i]);
@@ -37,7 +37,7 @@ static void forget_hints(struct floors *floors)
 
 void floors_free(struct floors *floors)
 {
-	forget_hints(floors);
+	floors_forget_hints(floors);
 	free(floors->excluded.list);
 	free(floors->unsettled.list);
 	free(floors->array);
@@ -45,7 +45,7 @@ void floors_free(struct floors *floors)
 
 void floors_forget(struct floors *floors)
 {
-	forget_hints(floors);
+	floors_forget_hints(floors);
 	floors->has_after = floors->pinned.has_after = floors->walk.has_after = false;
 	floors->pinned.looked = floors->walk.looked = 0;
 }
@@ -102,7 +102,7 @@ const char *floors_due_bind(struct qret_ctx *ctx, struct parameters *parameters)
 	                                                           : EXCLUDED_MOST;
 
 	if (++floors->looks > LOOKS_BY_HINT)
-		forget_hints(floors);
+		floors_forget_hints(floors);
 	parameter_int4(parameters, QUEUE_CAP);
 	parameter_uuid(parameters, floors->has_after ? floors->after : NULL);
 	bind_ids(floors, &floors->excluded, excluded, parameters);
@@ -122,6 +122,13 @@ void floors_due_read(struct qret_ctx *ctx, const struct pg_result *result)
 	}
 	if (last > 0)
 		floors->has_after = result_uuid(result, last - 1, 7, floors->after);
+	for (int row = 0; row < last && (uint32_t)row < ctx->pager.count; row++) {
+		struct work *work = &ctx->pager.works[row];
+		uint8_t filed_under[UUID_BYTES];
+
+		work->misfiled = result_uuid(result, row, 7, filed_under) &&
+		                 memcmp(filed_under, work->item.queue_id, UUID_BYTES) != 0;
+	}
 }
 
 void floors_page_over(struct qret_ctx *ctx)
@@ -131,7 +138,7 @@ void floors_page_over(struct qret_ctx *ctx)
 
 		if (work->failed)
 			exclude(&ctx->floors, work->item.partition_id);
-		else if (!work->deleted)
+		else if (!work->deleted || work->misfiled)
 			floors_unsettle(&ctx->floors, work->item.partition_id);
 	}
 }

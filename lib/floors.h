@@ -51,8 +51,11 @@ void floors_free(struct floors *floors);
 /* A cycle begins: what was left out of the last one is back. */
 void floors_begin(struct floors *floors);
 
-/* A new session, or other options: what earlier looks told is no longer sure. */
+/* Other options: what earlier looks and rounds told is of another log. */
 void floors_forget(struct floors *floors);
+
+/* A new session, perhaps on another server: the next look begins from the start. */
+void floors_forget_hints(struct floors *floors);
 
 /* The rest of the due list's parameters and columns, after the clock and the items. */
 const char *floors_due_bind(struct qret_ctx *ctx, struct parameters *parameters);

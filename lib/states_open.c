@@ -41,6 +41,7 @@ int state_open(struct qret_ctx *ctx)
 			if (ctx->gate.held && leader_is_session(ctx))
 				return lost_gate(ctx);
 			ctx->facts.known = false;
+			floors_forget_hints(&ctx->floors);
 			cycle_open_session(ctx, session);
 		}
 		rc = session_process(session, &error);

@@ -25,6 +25,7 @@ struct work {
 	bool stepped;    /* has had a step in this phase */
 	bool settled;    /* nothing more to do for it in this phase */
 	bool deleted;    /* some step of it deleted something, in whatever phase */
+	bool misfiled;   /* due by floors: listed under another queue than its own */
 	bool failed;     /* given up, or backed off, in whatever phase */
 };
 
