@@ -62,7 +62,7 @@ def test_pooler_hundreds_of_cycles_see_no_prepared_statement(pooled):
     codes = []
 
     def run():
-        with qret.Context(bouncer.dsn(db.name), interval_ms=50, **POOLED) as context:
+        with qret.Context(bouncer.dsn(db.name), interval_ms=300, **POOLED) as context:
             for _ in range(40):
                 code, _ = context.try_cycle()
                 codes.append((code, context.sqlstate))
@@ -73,7 +73,7 @@ def test_pooler_hundreds_of_cycles_see_no_prepared_statement(pooled):
     for thread in threads:
         thread.join()
     assert {code for code, _ in codes} <= {qret.DONE, qret.BUSY}
-    assert sum(code == qret.DONE for code, _ in codes) > 20
+    assert sum(code == qret.DONE for code, _ in codes) >= 5
 
 
 def test_pooler_limits_take_effect(pooled):

@@ -40,12 +40,12 @@ def messages(data, at=0):
         at = end
 
 
-ENVELOPE = (b"BEGIN ISOLATION", b"COMMIT", b"retention_fence_v1")
+ENVELOPE = (b"BEGIN ISOLATION", b"COMMIT", b"SET ")
 
 
 def kind_of(statement):
     """None for what only goes around another statement."""
-    if statement.startswith(ENVELOPE[:2]) or ENVELOPE[2] in statement:
+    if statement.startswith(ENVELOPE) or b"retention_fence_v1" in statement:
         return None
     for word, kind in WORDS:
         if word.encode() in statement:

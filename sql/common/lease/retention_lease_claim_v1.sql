@@ -58,9 +58,13 @@ BEGIN
     END IF;
     state := CASE WHEN v_lease.enabled THEN 'busy' ELSE 'paused' END;
     barrier := false;
-    -- A leader at work is looked at again soon after it would be given up, or when its interval is over.
-    -- A row that was never claimed is due since -infinity, and another claim may just have beaten this one to it.
-    wait_ms := ceil(1000 * extract(epoch FROM GREATEST(v_clock,
-        CASE WHEN v_free THEN v_lease.next_due ELSE LEAST(v_lease.expires_at, v_lease.next_due) END) - v_clock));
+    -- No sooner than a claim could succeed: when the cycle is due; past that, when the leader at work would be
+    -- given up (it renews, so it is looked at once a lease); and where it is due and nobody's, yet somebody was
+    -- faster or holds the session gate, in an interval.
+    wait_ms := CASE
+        WHEN v_free AND v_lease.next_due <= v_clock THEN p_interval_ms
+        ELSE ceil(1000 * extract(epoch FROM
+            CASE WHEN v_lease.next_due > v_clock THEN v_lease.next_due ELSE v_lease.expires_at END - v_clock))
+        END;
 END
 $qretention$
