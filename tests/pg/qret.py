@@ -294,12 +294,12 @@ class Context:
         return dict(result.as_dict(), code=code)
 
     def drain(self, phase, item=None):
-        """Steps until done; returns rows deleted."""
+        """Steps until done; returns rows deleted. Phases with a cursor may pass by what stays."""
         rows = 0
         while True:
             result = self.step(phase, item)
             rows += result["rows_deleted"]
-            if result["done"] or not result["rows_deleted"]:
+            if result["done"] or (item is not None and not result["rows_deleted"]):
                 return rows
 
     def gate_take(self):
