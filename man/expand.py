@@ -4,8 +4,8 @@
 
     expand.py VERSION LIB OUTDIR PAGE...
 
-The tables are the macro rows of LIB/option_table.h, metric_table.h and log_table.h. A page asks for one
-with the line .\\" @options@, @metrics@ or @messages@.
+The tables are the macro rows of LIB/option_table.h, metric_table.h and log_table.h. A page asks for
+one with the line .\\" @options@, @metrics@ or @messages@.
 """
 import pathlib
 import re
@@ -115,7 +115,9 @@ def metrics(lib):
         yield f".It Li {name}"
         yield escape(sentence(text))
         yield ".br"
-        yield f"{kind}, {escape(unit)}" + ("." if not phases else "; label phase: " + ", ".join(phases) + ".")
+        yield f"{kind}, {escape(unit)}" + (
+            "." if not phases else "; label phase: " + ", ".join(phases) + "."
+        )
 
 
 def messages(lib):

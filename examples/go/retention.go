@@ -4,8 +4,8 @@
 //
 //	retention CONNINFO [CYCLES [STOP_AFTER_MS [NAME=VALUE ...]]]
 //
-// Sweeps until SIGINT or SIGTERM, for CYCLES cycles (0: no limit), or until another goroutine stops it
-// after STOP_AFTER_MS milliseconds (0: never). NAME=VALUE sets an option of the library.
+// Sweeps until SIGINT or SIGTERM, for CYCLES cycles (0: no limit), or until another goroutine stops
+// it after STOP_AFTER_MS milliseconds (0: never). NAME=VALUE sets an option of the library.
 package main
 
 /*
@@ -177,7 +177,8 @@ func sweep(host *Host, most int) error {
 	if host.stopped() {
 		stopped = 1
 	}
-	fmt.Printf("end cycles=%d logs=%d metrics=%d stopped=%d\n", cycles, host.logs, host.metrics, stopped)
+	fmt.Printf("end cycles=%d logs=%d metrics=%d stopped=%d\n", cycles, host.logs, host.metrics,
+		stopped)
 	return nil
 }
 

@@ -3,12 +3,12 @@
 --
 --     luajit retention.lua CONNINFO [CYCLES [STOP_AFTER_MS [NAME=VALUE ...]]]
 --
--- Sweeps until SIGINT or SIGTERM, for CYCLES cycles (0: no limit), or until another thread stops it after
--- STOP_AFTER_MS milliseconds (0: never). NAME=VALUE sets an option of the library.
+-- Sweeps until SIGINT or SIGTERM, for CYCLES cycles (0: no limit), or until another thread stops it
+-- after STOP_AFTER_MS milliseconds (0: never). NAME=VALUE sets an option of the library.
 --
--- Lua has neither signal handlers nor threads. The signals come through a descriptor that is polled beside
--- the library's, as any host with a loop of its own would do it; the thread is the C library's, and
--- what it runs is qret_stop itself.
+-- Lua has neither signal handlers nor threads. The signals come through a descriptor that is polled
+-- beside the library's, as any host with a loop of its own would do it; the thread is the C
+-- library's, and what it runs is qret_stop itself.
 local ffi = require("ffi")
 
 -- Compiled code cannot be called back into, and every call here may be.
@@ -36,13 +36,15 @@ int qret_ctx_new(struct qret_ctx **ret_ctx);
 void qret_ctx_free(struct qret_ctx *ctx);
 int qret_load_env(struct qret_ctx *ctx);
 int qret_set_option(struct qret_ctx *ctx, const char *name, const char *value);
-int qret_set_log(struct qret_ctx *ctx, int32_t max_level, qret_log_fn fn, void *user_data, void *free_fn);
+int qret_set_log(struct qret_ctx *ctx, int32_t max_level, qret_log_fn fn, void *user_data,
+                 void *free_fn);
 int qret_set_metrics(struct qret_ctx *ctx, qret_metric_fn fn, void *user_data, void *free_fn);
 int qret_connect(struct qret_ctx *ctx, const char *conninfo);
 int qret_cycle_begin(struct qret_ctx *ctx);
 int qret_cycle_process(struct qret_ctx *ctx);
 int qret_cycle_get_report(struct qret_ctx *ctx, struct report *ret_report);
-int qret_poll_fds(struct qret_ctx *ctx, struct qret_poll_fd *ret_fds, uint32_t capacity, uint32_t *ret_count);
+int qret_poll_fds(struct qret_ctx *ctx, struct qret_poll_fd *ret_fds, uint32_t capacity,
+                  uint32_t *ret_count);
 int64_t qret_deadline_us(struct qret_ctx *ctx);
 int64_t qret_next_cycle_us(struct qret_ctx *ctx);
 int64_t qret_now_us(void);

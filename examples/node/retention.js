@@ -6,8 +6,9 @@
 // Sweeps until SIGINT or SIGTERM, for CYCLES cycles (0: no limit), or until another thread stops it
 // after STOP_AFTER_MS milliseconds (0: never). NAME=VALUE sets an option of the library.
 //
-// qret_wait sleeps on one of koffi's threads, so the event loop goes on meanwhile: timers, sockets and
-// signal handlers run. No other call is made on the context until it has come back, but qret_stop.
+// qret_wait sleeps on one of koffi's threads, so the event loop goes on meanwhile: timers, sockets
+// and signal handlers run. Until it has come back, no other call than qret_stop is made on the
+// context.
 "use strict";
 
 const koffi = require("koffi");
@@ -30,16 +31,18 @@ if (!isMainThread) {
 
 koffi.opaque("qret_ctx");
 koffi.struct("qret_log_record", {
-  size: "uint32_t", level: "int32_t", event: "const char *", text: "const char *", suppressed: "int64_t",
+  size: "uint32_t", level: "int32_t", event: "const char *", text: "const char *",
+  suppressed: "int64_t",
 });
 koffi.struct("qret_metric", {
-  size: "uint32_t", kind: "int32_t", name: "const char *", unit: "const char *", help: "const char *",
-  phase: "const char *", value: "double",
+  size: "uint32_t", kind: "int32_t", name: "const char *", unit: "const char *",
+  help: "const char *", phase: "const char *", value: "double",
 });
 // The first 144 bytes of the report: all that this host wants to know.
 const Report = koffi.struct("qret_cycle_report", {
-  size: "uint32_t", outcome: "int32_t", clock_us: "int64_t", queues: "int64_t", partitions: "int64_t",
-  steps: "int64_t", segments_deleted: "int64_t", messages_deleted: "int64_t", txns_purged: "int64_t",
+  size: "uint32_t", outcome: "int32_t", clock_us: "int64_t", queues: "int64_t",
+  partitions: "int64_t", steps: "int64_t", segments_deleted: "int64_t",
+  messages_deleted: "int64_t", txns_purged: "int64_t",
   max_wait_evicted: "int64_t", partitions_deleted: "int64_t", metrics_purged: "int64_t",
   events_deleted: "int64_t", deliveries_deleted: "int64_t", items_failed: "int64_t",
   items_locked: "int64_t", items_pinned: "int64_t", round_trips: "int64_t", elapsed_us: "int64_t",
@@ -52,12 +55,15 @@ const qret = {
   ctxFree: lib.func("void qret_ctx_free(qret_ctx *ctx)"),
   loadEnv: lib.func("int qret_load_env(qret_ctx *ctx)"),
   setOption: lib.func("int qret_set_option(qret_ctx *ctx, const char *name, const char *value)"),
-  setLog: lib.func("int qret_set_log(qret_ctx *ctx, int32_t max_level, qret_log_fn *fn, void *user_data, void *free_fn)"),
-  setMetrics: lib.func("int qret_set_metrics(qret_ctx *ctx, qret_metric_fn *fn, void *user_data, void *free_fn)"),
+  setLog: lib.func("int qret_set_log(qret_ctx *ctx, int32_t max_level, qret_log_fn *fn,"
+    + " void *user_data, void *free_fn)"),
+  setMetrics: lib.func("int qret_set_metrics(qret_ctx *ctx, qret_metric_fn *fn, void *user_data,"
+    + " void *free_fn)"),
   connect: lib.func("int qret_connect(qret_ctx *ctx, const char *conninfo)"),
   begin: lib.func("int qret_cycle_begin(qret_ctx *ctx)"),
   process: lib.func("int qret_cycle_process(qret_ctx *ctx)"),
-  getReport: lib.func("int qret_cycle_get_report(qret_ctx *ctx, _Inout_ qret_cycle_report *ret_report)"),
+  getReport: lib.func("int qret_cycle_get_report(qret_ctx *ctx,"
+    + " _Inout_ qret_cycle_report *ret_report)"),
   wait: lib.func("int qret_wait(qret_ctx *ctx)"),
   nextCycleUs: lib.func("int64_t qret_next_cycle_us(qret_ctx *ctx)"),
   nowUs: lib.func("int64_t qret_now_us()"),
@@ -75,8 +81,8 @@ class Host {
     this.flag = new Int32Array(new SharedArrayBuffer(4)); // both threads may set it
     this.logs = 0;
     this.metrics = 0;
-    this.logFn = koffi.register((_data, record) => this.onLog(koffi.decode(record, "qret_log_record")),
-      koffi.pointer(LogFn));
+    this.logFn = koffi.register(
+      (_data, record) => this.onLog(koffi.decode(record, "qret_log_record")), koffi.pointer(LogFn));
     this.metricFn = koffi.register(() => { this.metrics++; }, koffi.pointer(MetricFn));
     this.check(qret.setLog(this.ctx, LOG_INFO, this.logFn, null, null));
     this.check(qret.setMetrics(this.ctx, this.metricFn, null, null));
@@ -163,7 +169,8 @@ async function sweep(host, most) {
     if (most === 0 || cycles < most)
       await host.sleep();
   }
-  console.log(`end cycles=${cycles} logs=${host.logs} metrics=${host.metrics} stopped=${Number(host.stopping)}`);
+  console.log(`end cycles=${cycles} logs=${host.logs} metrics=${host.metrics}`
+    + ` stopped=${Number(host.stopping)}`);
   return DONE;
 }
 
@@ -174,7 +181,9 @@ async function main([conninfo = "", most = "0", stopAfterMs = "0", ...options]) 
   let stopper = null;
   if (Number(stopAfterMs) > 0) {
     stopper = new Worker(__filename, {
-      workerData: { ctx: koffi.address(host.ctx), stopping: host.flag, afterMs: Number(stopAfterMs) },
+      workerData: {
+        ctx: koffi.address(host.ctx), stopping: host.flag, afterMs: Number(stopAfterMs),
+      },
     });
   }
   const code = await sweep(host, Number(most));

@@ -4,8 +4,8 @@
 
     retention.py CONNINFO [CYCLES [STOP_AFTER_MS [NAME=VALUE ...]]]
 
-Sweeps until SIGINT or SIGTERM, for CYCLES cycles (0: no limit), or until another thread stops it after
-STOP_AFTER_MS milliseconds (0: never). NAME=VALUE sets an option of the library.
+Sweeps until SIGINT or SIGTERM, for CYCLES cycles (0: no limit), or until another thread stops it
+after STOP_AFTER_MS milliseconds (0: never). NAME=VALUE sets an option of the library.
 """
 
 import ctypes
@@ -115,7 +115,7 @@ class Host:
         lib.qret_stop(self.ctx)
 
     def cycle(self):
-        """One cycle, in calls short enough that Python's signal handlers get their turn between them."""
+        """One cycle, in short calls: Python's signal handlers get their turn between them."""
         code = lib.qret_cycle_begin(self.ctx)
         while code in (DONE, MORE, WAIT):
             code = lib.qret_cycle_process(self.ctx)
@@ -157,7 +157,9 @@ def sweep(host, most):
         )
         if most == 0 or cycles < most:
             host.sleep()
-    print(f"end cycles={cycles} logs={host.logs} metrics={host.metrics} stopped={int(host.stopping)}")
+    print(
+        f"end cycles={cycles} logs={host.logs} metrics={host.metrics} stopped={int(host.stopping)}"
+    )
     return DONE
 
 

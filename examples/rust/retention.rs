@@ -3,8 +3,8 @@
 //!
 //!     retention CONNINFO [CYCLES [STOP_AFTER_MS [NAME=VALUE ...]]]
 //!
-//! Sweeps until SIGINT or SIGTERM, for CYCLES cycles (0: no limit), or until another thread stops it after
-//! STOP_AFTER_MS milliseconds (0: never). NAME=VALUE sets an option of the library.
+//! Sweeps until SIGINT or SIGTERM, for CYCLES cycles (0: no limit), or until another thread
+//! stops it after STOP_AFTER_MS milliseconds (0: never). NAME=VALUE sets an option of the library.
 
 use std::env;
 use std::ffi::{c_void, CStr, CString};
@@ -155,7 +155,10 @@ struct Host {
 
 impl Host {
     fn new(conninfo: &str, options: &[String]) -> Result<Host, String> {
-        let mut host = Host { ctx: ptr::null_mut(), counts: Box::default() };
+        let mut host = Host {
+            ctx: ptr::null_mut(),
+            counts: Box::default(),
+        };
         if unsafe { qret_ctx_new(&mut host.ctx) } != DONE {
             return Err("out of memory".into());
         }
@@ -175,11 +178,17 @@ impl Host {
     }
 
     fn message(&self) -> String {
-        unsafe { CStr::from_ptr(qret_error_message(self.ctx)) }.to_string_lossy().into_owned()
+        unsafe { CStr::from_ptr(qret_error_message(self.ctx)) }
+            .to_string_lossy()
+            .into_owned()
     }
 
     fn check(&self, code: c_int) -> Result<(), String> {
-        if code == DONE { Ok(()) } else { Err(self.message()) }
+        if code == DONE {
+            Ok(())
+        } else {
+            Err(self.message())
+        }
     }
 
     fn cycle(&mut self) -> c_int {
@@ -196,7 +205,10 @@ impl Host {
     }
 
     fn report(&self) -> Result<Report, String> {
-        let mut report = Report { size: std::mem::size_of::<Report>() as u32, ..Report::default() };
+        let mut report = Report {
+            size: std::mem::size_of::<Report>() as u32,
+            ..Report::default()
+        };
         self.check(unsafe { qret_cycle_get_report(self.ctx, &mut report) })?;
         Ok(report)
     }
@@ -245,7 +257,10 @@ fn sweep(host: &mut Host, most: u64) -> Result<(), String> {
     }
     println!(
         "end cycles={} logs={} metrics={} stopped={}",
-        cycles, host.counts.logs, host.counts.metrics, stopping() as u8
+        cycles,
+        host.counts.logs,
+        host.counts.metrics,
+        stopping() as u8
     );
     Ok(())
 }
@@ -263,7 +278,7 @@ fn run(arguments: &[String]) -> Result<(), String> {
         signal(SIGINT, on_signal);
         signal(SIGTERM, on_signal);
     }
-    // The other thread ends before the context does: it waits for its time or for the end of `ended`.
+    // The other thread ends before the context does: at its time, or with `ended`.
     let (ended, end) = channel::<()>();
     let stopper = (stop_after_ms > 0).then(|| {
         thread::spawn(move || {

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The layout that hosts and bindings rely on, field by field: offset and size of everything up to
- * the end of each struct's first version. It is checked where it is compiled, so for every compiler and
- * word size that compiles it. Pointers follow the machine; nothing else does.
+ * the end of each struct's first version. It is checked where it is compiled, so for every compiler
+ * and word size that compiles it. Pointers follow the machine; nothing else does.
  */
 #include <qretention.h>
 
 #define WORD sizeof(void *)
-/* Where a pointer's struct goes on with something that is aligned to 8 bytes on every machine but one:
- * on 32-bit x86 a struct aligns int64_t and double to 4. */
+/* How a struct aligns int64_t and double: to 8 bytes, but on 32-bit x86 to 4. */
 #define ALIGN_8                  \
 	(sizeof(struct {         \
 		 char byte;      \

@@ -47,6 +47,8 @@ extern "C" {
 	(QRET_VERSION_MAJOR * 10000 + QRET_VERSION_MINOR * 100 + QRET_VERSION_PATCH)
 #define QRET_VERSION "0.1.0"
 
+/* clang-format off: tables of names, values and fields keep their columns */
+
 /* ---- Outcomes and errors -------------------------------------------------------------------- */
 
 #define QRET_DONE    0 /* finished */
@@ -59,15 +61,16 @@ extern "C" {
 #define QRET_STANDBY 7 /* the server is read-only; nothing was tried */
 #define QRET_BUDGET  8 /* the cycle's time or row budget ended it between batches; work is left */
 
-#define QRET_ERR_NOMEM       (-1)  /* out of memory */
-#define QRET_ERR_ARGUMENT    (-2)  /* bad argument: NULL, struct size, unknown phase, a cutoff in the server's future */
-#define QRET_ERR_STATE       (-3)  /* call out of order: cycle in progress, no connection configured, gate not held */
-#define QRET_ERR_REENTRANT   (-4)  /* called from inside a callback of the same context */
-#define QRET_ERR_FORKED      (-5)  /* used in a child process */
-#define QRET_ERR_OPTION      (-6)  /* unknown option, or a value refused (conninfo included) */
-#define QRET_ERR_CONNECTION  (-7)  /* cannot connect, or the connection was lost */
-#define QRET_ERR_TIMEOUT     (-8)  /* a time limit passed (connect, statement) */
-#define QRET_ERR_SQL         (-9)  /* the server refused a statement for another reason */
+#define QRET_ERR_NOMEM (-1) /* out of memory */
+#define QRET_ERR_ARGUMENT \
+	(-2) /* bad argument: NULL, struct size, phase, a cutoff in the server's future */
+#define QRET_ERR_STATE       (-3) /* call out of order: cycle in progress, no connection, no gate */
+#define QRET_ERR_REENTRANT   (-4) /* called from inside a callback of the same context */
+#define QRET_ERR_FORKED      (-5) /* used in a child process */
+#define QRET_ERR_OPTION      (-6) /* unknown option, or a value refused (conninfo included) */
+#define QRET_ERR_CONNECTION  (-7) /* cannot connect, or the connection was lost */
+#define QRET_ERR_TIMEOUT     (-8) /* a time limit passed (connect, statement) */
+#define QRET_ERR_SQL         (-9) /* the server refused a statement for another reason */
 #define QRET_ERR_SCHEMA      (-10) /* an object of the contract is missing or of another version */
 #define QRET_ERR_PRIVILEGE   (-11) /* the role lacks a grant (the message names it) */
 #define QRET_ERR_LEADER_LOST (-12) /* the gate was lost in mid-cycle; nothing more was deleted */
@@ -94,7 +97,7 @@ extern "C" {
 #define QRET_POLL_READ  1
 #define QRET_POLL_WRITE 2
 
-#define QRET_CUTOFF_OFF INT64_MIN /* a cutoff that switches its rule off: sent as NULL, never as a timestamp */
+#define QRET_CUTOFF_OFF INT64_MIN /* switches a rule off: sent as NULL, never as a timestamp */
 
 /* ---- Structs -------------------------------------------------------------------------------- */
 
@@ -104,52 +107,53 @@ struct pg_conn;       /* libpq's PGconn */
 
 /* One partition of the work list with its cutoffs. Since 0.1.0. */
 struct qret_work_item {
-	uint32_t size, flags;        /* flags: 0 */
-	uint8_t  partition_id[16];   /* big-endian UUID, as the server sends it */
-	uint8_t  queue_id[16];
-	int64_t  all_cutoff_us;       /* rule 1: older goes, consumed or not */
-	int64_t  completed_cutoff_us; /* rule 2: older goes once every group has consumed it */
-	int64_t  txns_cutoff_us;      /* sidecar purge */
-	int64_t  max_wait_cutoff_us;  /* eviction */
+	uint32_t size, flags;     /* flags: 0 */
+	uint8_t partition_id[16]; /* big-endian UUID, as the server sends it */
+	uint8_t queue_id[16];
+	int64_t all_cutoff_us;       /* rule 1: older goes, consumed or not */
+	int64_t completed_cutoff_us; /* rule 2: older goes once every group has consumed it */
+	int64_t txns_cutoff_us;      /* sidecar purge */
+	int64_t max_wait_cutoff_us;  /* eviction */
 };
 
 /* What one step did. Since 0.1.0. */
 struct qret_step_result {
 	uint32_t size;
-	int32_t  done;             /* 1: nothing deletable is left for this item and phase */
-	int64_t  rows_deleted;     /* segments, sidecar rows, partitions, metric rows; events and deliveries */
-	int64_t  messages_deleted; /* messages of the segments, or events; 0 elsewhere */
-	int64_t  watermark;        /* new log_start or txns_start; -1 where the phase has none */
-	int64_t  elapsed_us;       /* as the server measured the statement */
+	int32_t done;         /* 1: nothing deletable is left for this item and phase */
+	int64_t rows_deleted; /* segments, sidecar rows, partitions, metric rows, events and deliveries */
+	int64_t messages_deleted; /* messages of the segments, or events; 0 elsewhere */
+	int64_t watermark;        /* new log_start or txns_start; -1 where the phase has none */
+	int64_t elapsed_us;       /* as the server measured the statement */
 };
 
 /* What a cycle did. The first 144 bytes are the least that is accepted. Since 0.1.0. */
 struct qret_cycle_report {
 	uint32_t size;
-	int32_t  outcome;            /* equals the call's return; QRET_MORE in mid-cycle */
-	int64_t  clock_us;           /* the cycle's one server clock; 0 before it is known */
-	int64_t  queues;             /* queues with a deletion */
-	int64_t  partitions;         /* partitions stepped, counted once a phase */
-	int64_t  steps;              /* step calls */
-	int64_t  segments_deleted;   /* without the evicted ones */
-	int64_t  messages_deleted;   /* of deleted and evicted segments */
-	int64_t  txns_purged;        /* sidecar rows */
-	int64_t  max_wait_evicted;   /* segments */
-	int64_t  partitions_deleted;
-	int64_t  metrics_purged;     /* rows of the metrics tables */
-	int64_t  events_deleted;
-	int64_t  deliveries_deleted;
-	int64_t  items_failed;       /* items given up in this cycle because a step of theirs failed */
-	int64_t  items_locked;       /* skipped because somebody held their lock */
-	int64_t  items_pinned;       /* due by age, held by a slow group */
-	int64_t  round_trips;        /* times the library waited for an answer */
-	int64_t  elapsed_us;
-	int64_t  events_succeeded, events_settled, events_own_window, events_default_window; /* events per arm */
-	int64_t  events_oversize;    /* events that lost deliveries a chunk at a time */
-	int64_t  rows_poison;        /* events with an unusable time, left alone */
-	int64_t  consecutive_failures; /* cycles in a row that ended in an error, this one included */
-	int64_t  last_success_us;    /* wall clock of the server at the last good cycle; 0: none yet */
-	int64_t  oldest_overdue_us;  /* how far past its cutoff the oldest row left behind is, us; 0: none known */
+	int32_t outcome;          /* equals the call's return; QRET_MORE in mid-cycle */
+	int64_t clock_us;         /* the cycle's one server clock; 0 before it is known */
+	int64_t queues;           /* queues with a deletion */
+	int64_t partitions;       /* partitions stepped, counted once a phase */
+	int64_t steps;            /* step calls */
+	int64_t segments_deleted; /* without the evicted ones */
+	int64_t messages_deleted; /* of deleted and evicted segments */
+	int64_t txns_purged;      /* sidecar rows */
+	int64_t max_wait_evicted; /* segments */
+	int64_t partitions_deleted;
+	int64_t metrics_purged; /* rows of the metrics tables */
+	int64_t events_deleted;
+	int64_t deliveries_deleted;
+	int64_t items_failed; /* given up in this cycle because a step failed, a missed lock included */
+	int64_t items_locked; /* skipped because somebody held their lock; events too */
+	int64_t items_pinned; /* due by age, held by a slow group */
+	int64_t round_trips;  /* times the library waited for an answer */
+	int64_t elapsed_us;
+	int64_t events_succeeded, events_settled, events_own_window,
+		events_default_window; /* per arm */
+	int64_t events_oversize;       /* events that lost deliveries a chunk at a time */
+	int64_t rows_poison;           /* events with an unusable time, left alone */
+	int64_t consecutive_failures; /* cycles in a row that ended in an error, this one included */
+	int64_t last_success_us; /* wall clock of the server at the last good cycle; 0: none yet */
+	int64_t oldest_overdue_us; /* how far past its cutoff the oldest row left is; 0: none known */
 };
 
 /* A descriptor to poll. Frozen: it travels in arrays. Since 0.1.0. */
@@ -160,27 +164,30 @@ struct qret_poll_fd {
 
 /* One log line. Valid only inside the callback. Since 0.1.0. */
 struct qret_log_record {
-	uint32_t    size; /* the library's */
-	int32_t     level;
-	const char *event;      /* stable id, e.g. "swept", "idle", "cycle_error" */
-	const char *text;       /* one logfmt line, escaped, valid UTF-8, no newline */
-	int64_t     suppressed; /* equal records swallowed by the rate limit before this one */
+	uint32_t size; /* the library's */
+	int32_t level;
+	const char *event;  /* stable id, e.g. "swept", "idle", "cycle_error" */
+	const char *text;   /* one logfmt line, escaped, valid UTF-8, no newline */
+	int64_t suppressed; /* equal records swallowed by the rate limit before this one */
 };
 
 /* One metric sample. Valid only inside the callback. Since 0.1.0. */
 struct qret_metric {
-	uint32_t    size; /* the library's in callbacks, the caller's in qret_metric_get_info */
-	int32_t     kind;
+	uint32_t size; /* the library's in callbacks, the caller's in qret_metric_get_info */
+	int32_t kind;
 	const char *name, *unit, *help; /* Prometheus naming */
 	const char *phase;              /* label, or "" */
-	double      value;              /* counters: increment since the last call for that series */
+	double value; /* counters: increment since the last call for that series */
 };
 
 /* One row of the option table. The strings are static. Since 0.1.0. */
 struct qret_option_info {
-	uint32_t    size, flags; /* flags: 0 */
-	const char *name, *env, *type, *default_value, *range, *help; /* env: "" if none; type: bool, int, enum, text */
+	uint32_t size, flags;                            /* flags: 0 */
+	const char *name, *env;                          /* env: "" if none */
+	const char *type, *default_value, *range, *help; /* type: bool, int, enum, text */
 };
+
+/* clang-format on */
 
 typedef void (*qret_log_fn)(void *user_data, const struct qret_log_record *record);
 typedef void (*qret_metric_fn)(void *user_data, const struct qret_metric *metric);
@@ -191,7 +198,10 @@ typedef void (*qret_free_fn)(void *user_data);
 /* The library's version as text, e.g. "0.1.0". Static. Since 0.1.0. */
 QRET_API const char *qret_version(void);
 
-/* The library's version, major * 10000 + minor * 100 + patch: compare with QRET_VERSION_NUMBER. Since 0.1.0. */
+/*
+ * The library's version, major * 10000 + minor * 100 + patch: compare with QRET_VERSION_NUMBER.
+ * Since 0.1.0.
+ */
 QRET_API uint32_t qret_version_number(void);
 
 /* CLOCK_MONOTONIC in microseconds: the clock of every deadline. Since 0.1.0. */
@@ -204,42 +214,47 @@ QRET_API const char *qret_strerror(int code);
 QRET_API int qret_option_get_info(uint32_t index, struct qret_option_info *ret_info);
 
 /*
- * Series `index` of all that the metrics callback can ever be given, with value 0, so that a host
- * can register them beforehand. QRET_ERR_ARGUMENT past the last. Since 0.1.0.
+ * Series `index` of all that the metrics callback can ever be given, with value 0, so that a
+ * host can register them beforehand. QRET_ERR_ARGUMENT past the last. Since 0.1.0.
  */
 QRET_API int qret_metric_get_info(uint32_t index, struct qret_metric *ret_metric);
 
 /* ---- Context -------------------------------------------------------------------------------- */
 
-/* Creates a context with default options. No I/O. The caller frees it with qret_ctx_free. Returns QRET_DONE,
- * QRET_ERR_ARGUMENT or QRET_ERR_NOMEM (also when no descriptor can be had). Since 0.1.0. */
+/*
+ * Creates a context with default options. No I/O. The caller frees it with qret_ctx_free.
+ * Returns QRET_DONE, QRET_ERR_ARGUMENT or QRET_ERR_NOMEM (also when no descriptor can be had).
+ * Since 0.1.0.
+ */
 QRET_API int qret_ctx_new(struct qret_ctx **ret_ctx);
 
 /*
  * Frees the context: closes an owned connection without waiting, leaves a borrowed one to its
- * owner, runs each free_fn once and no other callback. NULL is fine. In mid-cycle the server ends what it was doing
- * by itself. In a forked child nothing is sent. Since 0.1.0.
+ * owner, runs each free_fn once and no other callback. NULL is fine. In mid-cycle the server
+ * ends what it was doing by itself. In a forked child nothing is sent. Since 0.1.0.
  */
 QRET_API void qret_ctx_free(struct qret_ctx *ctx);
 
 /*
  * Sets one option from text; value NULL restores the default. The value is copied.
- * QRET_ERR_OPTION for an unknown name or a refused value, with a message that names option, value
- * and range; QRET_ERR_STATE in mid-cycle or while the gate is held. Does not block. Since 0.1.0.
+ * QRET_ERR_OPTION for an unknown name or a refused value, with a message that names option,
+ * value and range; QRET_ERR_STATE in mid-cycle or while the gate is held. Does not block. Since
+ * 0.1.0.
  */
 QRET_API int qret_set_option(struct qret_ctx *ctx, const char *name, const char *value);
 
 /*
- * Copies an option's current value, terminated and if need be truncated, into ret_value (capacity
- * bytes; NULL with capacity 0 asks for the length alone). *ret_length, if not NULL, gets the full length without the
- * terminator. QRET_ERR_OPTION for an unknown name. Since 0.1.0.
+ * Copies an option's current value, terminated and if need be truncated, into ret_value
+ * (capacity bytes; NULL with capacity 0 asks for the length alone). *ret_length, if not NULL,
+ * gets the full length without the terminator. QRET_ERR_OPTION for an unknown name. Since 0.1.0.
  */
-QRET_API int qret_get_option(struct qret_ctx *ctx, const char *name, char *ret_value, size_t capacity, size_t *ret_length);
+QRET_API int qret_get_option(struct qret_ctx *ctx, const char *name, char *ret_value,
+                             size_t capacity, size_t *ret_length);
 
 /*
- * Reads every option that has an environment name from the process's environment: all or nothing.
- * An empty variable counts as unset. Not safe beside setenv in another thread. QRET_ERR_OPTION if
- * a value is refused; then nothing has changed. Since 0.1.0.
+ * Reads every option that has an environment name from the process's environment: all or
+ * nothing. An empty variable counts as unset. Not safe beside setenv in another thread.
+ * QRET_ERR_OPTION if a value is refused; then nothing has changed. Since 0.1.0.
  */
 QRET_API int qret_load_env(struct qret_ctx *ctx);
 
@@ -248,32 +263,38 @@ QRET_API int qret_load_env(struct qret_ctx *ctx);
  * fn NULL. free_fn (may be NULL) runs exactly once on user_data: when the callback is replaced,
  * when the context is freed, or at once if this call fails. Since 0.1.0.
  */
-QRET_API int qret_set_log(struct qret_ctx *ctx, int32_t max_level, qret_log_fn fn, void *user_data, qret_free_fn free_fn);
+QRET_API int qret_set_log(struct qret_ctx *ctx, int32_t max_level, qret_log_fn fn, void *user_data,
+                          qret_free_fn free_fn);
 
-/* Sets the metrics callback: each series once at the end of each cycle, histograms once a step. Ownership as in
- * qret_set_log. Since 0.1.0. */
-QRET_API int qret_set_metrics(struct qret_ctx *ctx, qret_metric_fn fn, void *user_data, qret_free_fn free_fn);
+/*
+ * Sets the metrics callback: each series once at the end of each cycle, histograms once a step.
+ * Ownership as in qret_set_log. Since 0.1.0.
+ */
+QRET_API int qret_set_metrics(struct qret_ctx *ctx, qret_metric_fn fn, void *user_data,
+                              qret_free_fn free_fn);
 
 /* ---- Connection: one of the two ------------------------------------------------------------- */
 
 /*
  * Gives the context its own connections. conninfo is checked and copied; no I/O: they are opened
  * when needed and reopened, with back-off, when lost. NULL means "": libpq's environment.
- * QRET_ERR_OPTION if libpq cannot parse it (the message never repeats it); QRET_ERR_STATE in mid-cycle, while the
- * gate is held, or when a connection is attached. Since 0.1.0.
+ * QRET_ERR_OPTION if libpq cannot parse it (the message never repeats it); QRET_ERR_STATE in
+ * mid-cycle, while the gate is held, or when a connection is attached. Since 0.1.0.
  */
 QRET_API int qret_connect(struct qret_ctx *ctx, const char *conninfo);
 
 /*
- * Borrows a connection of the host's: status OK, idle, not in pipeline mode. No I/O. The host keeps ownership and
- * may use it between cycles; after every final outcome it is as found, or known tainted
- * (qret_detach). Its notice hooks stay the host's. One lane. QRET_ERR_ARGUMENT or QRET_ERR_STATE otherwise. Since 0.1.0.
+ * Borrows a connection of the host's: status OK, idle, not in pipeline mode. No I/O. The host
+ * keeps ownership and may use it between cycles; after every final outcome it is as found, or
+ * known tainted (qret_detach). Its notice hooks stay the host's. One lane. QRET_ERR_ARGUMENT or
+ * QRET_ERR_STATE otherwise. Since 0.1.0.
  */
 QRET_API int qret_attach(struct qret_ctx *ctx, struct pg_conn *conn);
 
 /*
- * Gives a borrowed connection back. No I/O; allowed in mid-cycle, which ends the cycle. *ret_tainted (may be NULL) is 1 if its state could not be
- * confirmed: the host must close it. QRET_ERR_STATE if none is attached. Since 0.1.0.
+ * Gives a borrowed connection back. No I/O; allowed in mid-cycle, which ends the cycle.
+ * *ret_tainted (may be NULL) is 1 if its state could not be confirmed: the host must close it.
+ * QRET_ERR_STATE if none is attached. Since 0.1.0.
  */
 QRET_API int qret_detach(struct qret_ctx *ctx, int32_t *ret_tainted);
 
@@ -281,8 +302,9 @@ QRET_API int qret_detach(struct qret_ctx *ctx, int32_t *ret_tainted);
 
 /*
  * Installs or upgrades one part: "broker" (the broker's own tables, where missing), "log" or
- * "event". Idempotent; every statement commits by itself under a lock timeout, with retries, so it goes through under
- * load. Functions that somebody else created are left alone. QRET_ERR_ARGUMENT for an unknown part. Since 0.1.0.
+ * "event". Idempotent; every statement commits by itself under a lock timeout, with retries, so
+ * it goes through under load. Functions that somebody else created are left alone.
+ * QRET_ERR_ARGUMENT for an unknown part. Since 0.1.0.
  */
 QRET_API int qret_schema_install(struct qret_ctx *ctx, const char *part);
 
@@ -305,8 +327,11 @@ QRET_API uint64_t qret_worklist_count(const struct qret_worklist *list);
 /* The server clock that the cutoffs come from; 0 for NULL. Since 0.1.0. */
 QRET_API int64_t qret_worklist_clock_us(const struct qret_worklist *list);
 
-/* Copies item `index`; set ret_item->size before. QRET_ERR_ARGUMENT past the last. Since 0.1.0. */
-QRET_API int qret_worklist_get(const struct qret_worklist *list, uint64_t index, struct qret_work_item *ret_item);
+/*
+ * Copies item `index`; set ret_item->size before. QRET_ERR_ARGUMENT past the last. Since 0.1.0.
+ */
+QRET_API int qret_worklist_get(const struct qret_worklist *list, uint64_t index,
+                               struct qret_work_item *ret_item);
 
 /* Frees a list; NULL is fine. Since 0.1.0. */
 QRET_API void qret_worklist_free(struct qret_worklist *list);
@@ -315,13 +340,17 @@ QRET_API void qret_worklist_free(struct qret_worklist *list);
  * One bounded step: one batch, one transaction. item is required for phases 1 to 3, and NULL for
  * phases 4 to 6, which use the server's now(). Steps are safe side by side, so no gate is needed
  * (except with gate = lease: QRET_ERR_STATE without it). A cutoff later than the server's now()
- * is refused (QRET_ERR_ARGUMENT). Returns QRET_DONE, QRET_PARTIAL (a lock was missed: done is 0),
- * QRET_STOPPED, QRET_PAUSED, QRET_STANDBY or an error. *ret_result is written on QRET_DONE and
- * QRET_PARTIAL. Since 0.1.0.
+ * is refused (QRET_ERR_ARGUMENT). Returns QRET_DONE, QRET_PARTIAL (a lock was missed: done is
+ * 0), QRET_STOPPED, QRET_PAUSED, QRET_STANDBY or an error. *ret_result is written on QRET_DONE
+ * and QRET_PARTIAL. Since 0.1.0.
  */
-QRET_API int qret_step(struct qret_ctx *ctx, int32_t phase, const struct qret_work_item *item, struct qret_step_result *ret_result);
+QRET_API int qret_step(struct qret_ctx *ctx, int32_t phase, const struct qret_work_item *item,
+                       struct qret_step_result *ret_result);
 
-/* Takes the gate for a host that steps by hand: QRET_DONE, QRET_BUSY or an error. A cycle run meanwhile uses and keeps it. Since 0.1.0. */
+/*
+ * Takes the gate for a host that steps by hand: QRET_DONE, QRET_BUSY or an error. A cycle run
+ * meanwhile uses and keeps it. Since 0.1.0.
+ */
 QRET_API int qret_gate_take(struct qret_ctx *ctx);
 
 /* Releases it; works while stopped. QRET_ERR_STATE if it is not held. Since 0.1.0. */
@@ -331,13 +360,15 @@ QRET_API int qret_gate_release(struct qret_ctx *ctx);
 
 /*
  * Runs one cycle to its end: a loop over qret_cycle_begin, qret_cycle_process and poll(2).
- * Blocks within the time limits. Returns a final outcome or an error; *ret_report (may be NULL) is written on
- * every return once the arguments were accepted. Since 0.1.0.
+ * Blocks within the time limits. Returns a final outcome or an error; *ret_report (may be NULL)
+ * is written on every return once the arguments were accepted. Since 0.1.0.
  */
 QRET_API int qret_run_cycle(struct qret_ctx *ctx, struct qret_cycle_report *ret_report);
 
-/* Begins a cycle; does no I/O and never blocks. QRET_DONE, QRET_STOPPED, or QRET_ERR_STATE if one is in progress or
- * there is no connection to use. Since 0.1.0. */
+/*
+ * Begins a cycle; does no I/O and never blocks. QRET_DONE, QRET_STOPPED, or QRET_ERR_STATE if
+ * one is in progress or there is no connection to use. Since 0.1.0.
+ */
 QRET_API int qret_cycle_begin(struct qret_ctx *ctx);
 
 /*
@@ -346,18 +377,25 @@ QRET_API int qret_cycle_begin(struct qret_ctx *ctx);
  */
 QRET_API int qret_cycle_process(struct qret_ctx *ctx);
 
-/* The counts of the running cycle, or of the last one; QRET_ERR_STATE if there was none. Since 0.1.0. */
+/*
+ * The counts of the running cycle, or of the last one; QRET_ERR_STATE if there was none. Since
+ * 0.1.0.
+ */
 QRET_API int qret_cycle_get_report(struct qret_ctx *ctx, struct qret_cycle_report *ret_report);
 
 /*
  * Writes min(capacity, total) descriptors to poll, *ret_count = total (at most parallelism + 2).
  * Level-triggered; ask again after every qret_cycle_process, since libpq may change its socket.
- * The wake descriptor of qret_stop is always listed; after a stop it stays readable until the next
- * qret_cycle_process, qret_wait or qret_resume. (NULL, 0) asks for the total. Since 0.1.0.
+ * The wake descriptor of qret_stop is always listed; after a stop it stays readable until the
+ * next qret_cycle_process, qret_wait or qret_resume. (NULL, 0) asks for the total. Since 0.1.0.
  */
-QRET_API int qret_poll_fds(struct qret_ctx *ctx, struct qret_poll_fd *ret_fds, uint32_t capacity, uint32_t *ret_count);
+QRET_API int qret_poll_fds(struct qret_ctx *ctx, struct qret_poll_fd *ret_fds, uint32_t capacity,
+                           uint32_t *ret_count);
 
-/* When qret_cycle_process wants to be called at the latest; INT64_MAX outside a cycle. Since 0.1.0. */
+/*
+ * When qret_cycle_process wants to be called at the latest; INT64_MAX outside a cycle. Since
+ * 0.1.0.
+ */
 QRET_API int64_t qret_deadline_us(struct qret_ctx *ctx);
 
 /*
@@ -368,11 +406,16 @@ QRET_API int qret_wait(struct qret_ctx *ctx);
 
 /* ---- Cadence, idleness, stop ---------------------------------------------------------------- */
 
-/* When the next cycle is due, on the clock of qret_now_us; at first: now. Includes the pause after an overrun and the
- * back-off after a lost connection. INT64_MAX for NULL. Since 0.1.0. */
+/*
+ * When the next cycle is due, on the clock of qret_now_us; at first: now. Includes the pause
+ * after an overrun and the back-off after a lost connection. INT64_MAX for NULL. Since 0.1.0.
+ */
 QRET_API int64_t qret_next_cycle_us(struct qret_ctx *ctx);
 
-/* 1: the host has work of its own, so idle-only phases (event prune) wait; 0: it is idle. Any thread. Since 0.1.0. */
+/*
+ * 1: the host has work of its own, so idle-only phases (event prune) wait; 0: it is idle. Any
+ * thread. Since 0.1.0.
+ */
 QRET_API int qret_set_busy(struct qret_ctx *ctx, int32_t busy);
 
 /*
@@ -386,7 +429,10 @@ QRET_API void qret_resume(struct qret_ctx *ctx);
 
 /* ---- The last failure on a context; NULL is fine -------------------------------------------- */
 
-/* The message of the last failure, "" if none. Valid until the next call on the context. Since 0.1.0. */
+/*
+ * The message of the last failure, "" if none. Valid until the next call on the context. Since
+ * 0.1.0.
+ */
 QRET_API const char *qret_error_message(struct qret_ctx *ctx);
 
 /* Its SQLSTATE, five characters, "" if none. Since 0.1.0. */

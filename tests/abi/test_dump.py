@@ -84,9 +84,7 @@ def test_dump_notices_a_call_that_went(today, altered):
 
 
 def test_dump_notices_a_field_that_moved(today, altered):
-    past = altered(
-        r"(layout-offset-in-bits=')128('[^>]*>\s*<var-decl name='queues')", r"\g<1>64\2"
-    )
+    past = altered(r"(layout-offset-in-bits=')128('[^>]*>\s*<var-decl name='queues')", r"\g<1>64\2")
     code, text = compare(past, today)
     assert code & CHANGE, text
 
@@ -109,7 +107,8 @@ def test_dump_notices_a_struct_that_grew(today, altered, struct, bits, last, les
 def test_dump_lets_a_call_be_added(today, altered):
     """What a past release did not have yet is no break: the suppression is what says so."""
     past = altered(
-        r"\s*<elf-symbol name='qret_wait'[^>]*/>(.*)<function-decl name='qret_wait'.*?</function-decl>",
+        r"\s*<elf-symbol name='qret_wait'[^>]*/>(.*)"
+        r"<function-decl name='qret_wait'.*?</function-decl>",
         r"\1",
     )
     code, text = compare(past, today)

@@ -16,7 +16,7 @@ LANGUAGES += [
 ]
 SOURCES = {
     "alone": '#include "qretention.h"\n',
-    "first": '#include "qretention.h"\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n',
+    "first": '#include "qretention.h"\n#include <stdio.h>\n#include <stdlib.h>\n',
     "last": "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include <unistd.h>\n"
     '#include "qretention.h"\n',
     "twice": '#include "qretention.h"\n#include "qretention.h"\n',
@@ -53,7 +53,18 @@ def test_header_has_no_old_style_cxx(tmp_path, compiler):
 def test_header_links_and_runs(tmp_path, prefix, compiler, language, standard):
     program = tmp_path / "host"
     toolchain.run(
-        [compiler, "-x", language, f"-std={standard}", *toolchain.STRICT, "-o", program, USE, "-x", "none"]
+        [
+            compiler,
+            "-x",
+            language,
+            f"-std={standard}",
+            *toolchain.STRICT,
+            "-o",
+            program,
+            USE,
+            "-x",
+            "none",
+        ]
         + prefix.flags("--cflags", "--libs"),
         env=prefix.environment(),
     )
@@ -68,11 +79,15 @@ def test_header_names_nothing_but_its_own(tmp_path):
     before = set(toolchain.run([*words, source]).splitlines())
     source.write_text('#include "qretention.h"\n', "utf-8")
     added = set(toolchain.run([*words, source]).splitlines()) - before
-    assert added and all(line.split()[1].startswith(("QRET_", "QRETENTION_H")) for line in added), added
+    assert added and all(
+        line.split()[1].startswith(("QRET_", "QRETENTION_H")) for line in added
+    ), added
 
 
 def test_header_includes_only_stddef_and_stdint():
-    includes = [line for line in toolchain.header_text().splitlines() if line.startswith("#include")]
+    includes = [
+        line for line in toolchain.header_text().splitlines() if line.startswith("#include")
+    ]
     assert includes == ["#include <stddef.h>", "#include <stdint.h>"]
 
 

@@ -26,7 +26,9 @@ def test_layout_is_the_documented_one(compiler):
 @pytest.mark.parametrize("compiler", toolchain.compilers())
 def test_layout_on_32_bits(tmp_path, compiler):
     probe = tmp_path / "probe.c"
-    probe.write_text("#include <stdint.h>\n#include <stddef.h>\nint main(void) { return 0; }\n", "utf-8")
+    probe.write_text(
+        "#include <stdint.h>\n#include <stddef.h>\nint main(void) { return 0; }\n", "utf-8"
+    )
     try:
         toolchain.run([compiler, "-m32", "-c", "-o", os.devnull, probe])
     except AssertionError:
@@ -36,8 +38,8 @@ def test_layout_on_32_bits(tmp_path, compiler):
 
 def test_layout_test_notices_a_moved_field(tmp_path):
     """The check itself can fail: a field in front of another moves it."""
-    text = toolchain.header_text().replace("int64_t  queues; ", "int64_t  extra, queues; ")
-    assert "extra" in text
+    text, count = re.subn(r"int64_t\s+queues;", "int64_t extra, queues;", toolchain.header_text())
+    assert count == 1
     (tmp_path / "qretention.h").write_text(text, "utf-8")
     with pytest.raises(AssertionError, match="moved"):
         toolchain.run(["gcc", "-std=c11", f"-I{tmp_path}", "-c", "-o", os.devnull, LAYOUT])

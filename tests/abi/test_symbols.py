@@ -88,6 +88,15 @@ def test_symbols_b76_a_host_may_have_names_of_ours(prefix, crowded_host, tmp_pat
     program = tmp_path / "host"
     library = [prefix.shared] if how == "shared" else [prefix.archive, "-lpq"]
     toolchain.run(
-        [compiler, "-w", "-fno-builtin", f"-I{prefix.include}", "-o", program, crowded_host, *library]
+        [
+            compiler,
+            "-w",
+            "-fno-builtin",
+            f"-I{prefix.include}",
+            "-o",
+            program,
+            crowded_host,
+            *library,
+        ]
     )
     assert "batch_size" in prefix.run(program)

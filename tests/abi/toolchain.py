@@ -31,16 +31,25 @@ def run(command, **options):
         check=False,
         **options,
     )
-    assert done.returncode == 0, (
-        f"{' '.join(command)}\nexit code {done.returncode}\n{done.stdout}\n{done.stderr}"
-    )
+    assert (
+        done.returncode == 0
+    ), f"{' '.join(command)}\nexit code {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done.stdout
 
 
 def environment(**extra):
     """Ours without what would steer libpq, the library or the tools."""
     steering = ("PG", "RETENTION_", "RELAY_", "QUEEN_", "PRUNE_", "PARTITION_", "METRICS_")
-    tools = ("CC", "CXX", "CFLAGS", "CPPFLAGS", "LDFLAGS", "DESTDIR", "MAKEFLAGS", "LD_LIBRARY_PATH")
+    tools = (
+        "CC",
+        "CXX",
+        "CFLAGS",
+        "CPPFLAGS",
+        "LDFLAGS",
+        "DESTDIR",
+        "MAKEFLAGS",
+        "LD_LIBRARY_PATH",
+    )
     kept = {
         name: value
         for name, value in os.environ.items()
@@ -57,8 +66,19 @@ def version():
 
 
 def header_text(path=HEADER):
+    """A header, with its continued lines joined."""
     with open(path, encoding="utf-8") as source:
-        return source.read()
+        return re.sub(r"\\\n\s*", "", source.read())
+
+
+def header_constants(path=HEADER):
+    """{name: value} of the header's constants, but for those of its version."""
+    found = re.findall(r"^#define (QRET_\w+)\s+(\S+)", header_text(path), re.MULTILINE)
+    return {
+        name: value.strip("()")
+        for name, value in found
+        if name != "QRET_API" and not name.startswith("QRET_VERSION")
+    }
 
 
 def header_calls(path=HEADER):
@@ -100,12 +120,10 @@ class Prefix:
 
     def flags(self, *wanted, **extra):
         """What pkg-config says, as words."""
-        return run(
-            ["pkg-config", *wanted, "libqretention"], env=self.environment(**extra)
-        ).split()
+        return run(["pkg-config", *wanted, "libqretention"], env=self.environment(**extra)).split()
 
     def compile(self, source, program, compiler="cc", words=()):
-        """Builds one source file as the README says: pkg-config --cflags --libs and nothing else."""
+        """Builds one source file as the README says, with pkg-config alone."""
         run(
             [compiler, *words, "-o", program, source, *self.flags("--cflags", "--libs")],
             env=self.environment(),

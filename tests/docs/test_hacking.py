@@ -26,6 +26,8 @@ def test_hacking_lists_every_suite():
 
 
 def test_hacking_names_files_that_exist():
-    for name in re.findall(r"`((?:lib|tests|examples|man|include|sql)/[\w./-]+)`", extract.read(HACKING)):
+    for name in re.findall(
+        r"`((?:lib|tests|examples|man|include|sql)/[\w./-]+)`", extract.read(HACKING)
+    ):
         expected_later = name in ("tests/bench", "tests/soak", "tests/fuzz", "tests/sql/test_x.py")
         assert expected_later or os.path.exists(os.path.join(toolchain.ROOT, name)), name

@@ -14,8 +14,17 @@ from pg import qret
 
 PAGES = extract.pages()
 CALL_PAGES = [name for name in PAGES if name.startswith("qret_")]
-SECTIONS = ["LIBRARY", "SYNOPSIS", "DESCRIPTION", "RETURN VALUES", "THREADS", "EXAMPLES", "ERRORS",
-            "SEE ALSO", "HISTORY"]
+SECTIONS = [
+    "LIBRARY",
+    "SYNOPSIS",
+    "DESCRIPTION",
+    "RETURN VALUES",
+    "THREADS",
+    "EXAMPLES",
+    "ERRORS",
+    "SEE ALSO",
+    "HISTORY",
+]
 PRELUDE = """#include <qretention.h>
 #include <poll.h>
 #include <signal.h>
@@ -74,8 +83,11 @@ def fields(body):
     found = []
     for declaration in re.sub(r"/\*.*?\*/", " ", body, flags=re.DOTALL).split(";"):
         words = declaration.replace("*", " ").replace(",", " ").split()
-        found += [word for word in words if word not in ("const", "char", "uint32_t", "int32_t",
-                                                         "int64_t", "uint8_t", "double")]
+        found += [
+            word
+            for word in words
+            if word not in ("const", "char", "uint32_t", "int32_t", "int64_t", "uint8_t", "double")
+        ]
     return found
 
 
@@ -113,10 +125,17 @@ def test_manual_versions_agree(installed):
 def test_manual_passes_mandoc_lint(installed):
     """Clean but for pages of others that are not on this machine."""
     for page in PAGES:
-        done = subprocess.run(["mandoc", "-Tlint", "-Wall", installed[page]],
-                              capture_output=True, text=True, check=False)
-        complaints = [line for line in (done.stdout + done.stderr).splitlines()
-                      if "referenced manual not found" not in line and "outdated mandoc.db" not in line]
+        done = subprocess.run(
+            ["mandoc", "-Tlint", "-Wall", installed[page]],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        complaints = [
+            line
+            for line in (done.stdout + done.stderr).splitlines()
+            if "referenced manual not found" not in line and "outdated mandoc.db" not in line
+        ]
         assert complaints == [], page
 
 
@@ -134,8 +153,21 @@ def test_manual_examples_compile(tmp_path, page):
     source = tmp_path / "example.c"
     source.write_text(PRELUDE + "\n".join(blocks), "utf-8")
     for compiler in toolchain.compilers():
-        toolchain.run([compiler, "-std=gnu99", "-Wall", "-Wextra", "-Wshadow", "-Werror",
-                       f"-I{toolchain.ROOT}/include", "-c", "-o", os.devnull, source])
+        toolchain.run(
+            [
+                compiler,
+                "-std=gnu99",
+                "-Wall",
+                "-Wextra",
+                "-Wshadow",
+                "-Werror",
+                f"-I{toolchain.ROOT}/include",
+                "-c",
+                "-o",
+                os.devnull,
+                source,
+            ]
+        )
 
 
 def test_manual_program_runs(db, prefix, tmp_path):
@@ -147,8 +179,13 @@ def test_manual_program_runs(db, prefix, tmp_path):
     source.write_text(program_text, "utf-8")
     words = ["-std=gnu99", "-Wall", "-Wextra", "-Wshadow", "-Werror"]
     program = prefix.compile(source, tmp_path / "sweeper", "gcc", words)
-    process = subprocess.Popen([program, db.dsn], env=prefix.environment(), text=True,
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        [program, db.dsn],
+        env=prefix.environment(),
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
     wait_for(lambda: db.one("SELECT count(*) FROM queen.log_segments") == 0)
     process.terminate()
     _, err = process.communicate(timeout=20)
@@ -173,26 +210,37 @@ def test_manual_options_are_the_library_s(installed):
     text = body(installed, "qretention-options.7")
     at = 0
     for option in qret.options():
-        default = f"default {option['default_value']}" if option["default_value"] else "empty by default"
-        for part in (f" {option['name']} {sentence(option['help'])}", f"{option['type']}, ", default):
+        default = (
+            f"default {option['default_value']}" if option["default_value"] else "empty by default"
+        )
+        for part in (
+            f" {option['name']} {sentence(option['help'])}",
+            f"{option['type']}, ",
+            default,
+        ):
             at = text.find(part, at)
             assert at >= 0, (option["name"], part)
         if option["type"] != "bool":
-            assert option["range"].replace("|", " | ") in text[at - 200:at + 10], option["name"]
+            assert option["range"].replace("|", " | ") in text[at - 200 : at + 10], option["name"]
         if option["env"]:
-            assert option["env"] in text[at:at + 200], option["name"]
+            assert option["env"] in text[at : at + 200], option["name"]
     assert text.count(" default ") + text.count("empty by default") >= len(qret.options())
 
 
 def test_manual_metrics_are_the_library_s(installed):
     text = body(installed, "qretention-metrics.7")
-    kinds = {qret.METRIC_COUNTER: "counter", qret.METRIC_GAUGE: "gauge", qret.METRIC_HISTOGRAM: "histogram"}
+    kinds = {
+        qret.METRIC_COUNTER: "counter",
+        qret.METRIC_GAUGE: "gauge",
+        qret.METRIC_HISTOGRAM: "histogram",
+    }
     series = qret.metrics()
     for metric in series:
-        entry = f" {metric['name']} {sentence(metric['help'])} {kinds[metric['kind']]}, {metric['unit']}"
+        kind = kinds[metric["kind"]]
+        entry = f" {metric['name']} {sentence(metric['help'])} {kind}, {metric['unit']}"
         assert entry in text, entry
         if metric["phase"]:
-            assert metric["phase"] in text[text.find(entry) + len(entry):][:200]
+            assert metric["phase"] in text[text.find(entry) + len(entry) :][:200]
     listed = re.search(r"METRICS (.*?) WHAT TO WATCH", text)[1]
     named = re.findall(r"\b(qretention_\w+) [A-Z]", listed)
     assert sorted(named) == sorted({metric["name"] for metric in series})
@@ -210,21 +258,31 @@ def test_manual_messages_are_the_code_s(installed):
 
 
 def test_manual_constants_are_the_header_s():
-    header = dict(re.findall(r"#define (QRET_\w+)\s+\(?(-?\d+)\)?", toolchain.header_text()))
+    header = toolchain.header_constants()
     page = PAGES["libqretention.3"]
     shown = dict(re.findall(r"^\.It Dv (QRET_\w+) No \(?\\?(-?\d+)\)?", page, re.MULTILINE))
-    results = {name: value for name, value in header.items()
-               if name in shown or name.startswith("QRET_ERR_")}
+    results = {
+        name: value
+        for name, value in header.items()
+        if name in shown or name.startswith("QRET_ERR_")
+    }
     assert shown == results and len(shown) == 21
     for text in PAGES.values():
-        for name in re.findall(r"\bQRET_[A-Z_]+\b", re.sub(r"^\.Dt .*$", "", text, flags=re.MULTILINE)):
+        for name in re.findall(
+            r"\bQRET_[A-Z_]+\b", re.sub(r"^\.Dt .*$", "", text, flags=re.MULTILINE)
+        ):
             assert name.endswith("_") or f"#define {name} " in toolchain.header_text(), name
 
 
 def test_manual_exit_codes_are_the_program_s(db):
     driver = Driver(db.dsn)
-    shown = dict(re.findall(r"^\.It (\d+)\n(.+)$", extract.section(PAGES["qretention.1"], "EXIT STATUS"),
-                            re.MULTILINE))
+    shown = dict(
+        re.findall(
+            r"^\.It (\d+)\n(.+)$",
+            extract.section(PAGES["qretention.1"], "EXIT STATUS"),
+            re.MULTILINE,
+        )
+    )
     told = dict(re.findall(r"^  ([ \d]\d)  (\S.*)$", driver("--help", dsn=None).out, re.MULTILINE))
     told = {code.strip(): text for code, text in told.items()}
     assert told and set(told) <= set(shown)
@@ -234,11 +292,15 @@ def test_manual_names_every_command_and_option_of_the_program(db):
     driver = Driver(db.dsn)
     page = PAGES["qretention.1"].replace("\\-", "-")
     out = driver("--help", dsn=None).out
-    commands = re.findall(r"^  ([a-z-]+)  +\S", re.search(r"commands.*?\n\n", out, re.DOTALL)[0], re.MULTILINE)
+    commands = re.findall(
+        r"^  ([a-z-]+)  +\S", re.search(r"commands.*?\n\n", out, re.DOTALL)[0], re.MULTILINE
+    )
     assert len(commands) >= 8
     for command in commands:
         assert f".It Ic {command}" in page, command
-        for option in re.findall(r"--([a-z-]+)", driver(command, "--help", dsn=None).out.split("options:")[1]):
+        for option in re.findall(
+            r"--([a-z-]+)", driver(command, "--help", dsn=None).out.split("options:")[1]
+        ):
             assert f"-{option}" in page, (command, option)
 
 
@@ -283,5 +345,7 @@ def test_manual_grants_are_the_install_s():
     for script in ("log/grants/grants.sql", "log/v2/grants.sql"):
         text = extract.read(os.path.join(toolchain.ROOT, "sql", script))
         for table in re.findall(r"\(v_(?:log|streams), '(\w+)',", text):
-            known = table in page or table == "state" or "metric" in table or table.startswith("queue_")
+            known = (
+                table in page or table == "state" or "metric" in table or table.startswith("queue_")
+            )
             assert known, table

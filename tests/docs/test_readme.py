@@ -69,8 +69,12 @@ def run_snippet(language, text, folder, prefix, environment):
     built = os.path.join(hosts.FOLDER, SNIPPETS[language])
     cache = {name: os.path.join(built, name) for name in ("GOCACHE", "GOPATH", "GOTMPDIR")}
     modules = os.path.join(built, "node_modules")
-    env = prefix.environment(NODE_PATH=modules, HOME=str(folder), GOFLAGS="-mod=mod", **cache, **environment)
-    source = folder / ("main." + {"python": "py", "js": "js", "lua": "lua", "go": "go", "rust": "rs"}[language])
+    env = prefix.environment(
+        NODE_PATH=modules, HOME=str(folder), GOFLAGS="-mod=mod", **cache, **environment
+    )
+    source = folder / (
+        "main." + {"python": "py", "js": "js", "lua": "lua", "go": "go", "rust": "rs"}[language]
+    )
     source.write_text(text, "utf-8")
     if language == "go":
         return toolchain.run(["go", "run", source], cwd=folder, env=env)
@@ -91,7 +95,9 @@ def test_readme_snippet_sweeps(db, prefix, tmp_path, language):
 
 
 def test_readme_options_are_the_code_s():
-    shown = re.search(r"^\| option \|.*?(?=\n\n)", extract.read(extract.README), re.DOTALL | re.MULTILINE)
+    shown = re.search(
+        r"^\| option \|.*?(?=\n\n)", extract.read(extract.README), re.DOTALL | re.MULTILINE
+    )
     assert shown and shown[0] == options_table.table(), (
         "the table of the README differs; it should be:\n" + options_table.table()
     )
@@ -114,9 +120,13 @@ def test_readme_names_what_is_there():
 
 def test_readme_names_every_veto():
     """The vetoes of the predicate of record, each in the list of what stays."""
-    with open(f"{toolchain.ROOT}/sql/log/cleanup/log_partition_dead_v1.sql", encoding="utf-8") as file:
+    with open(
+        f"{toolchain.ROOT}/sql/log/cleanup/log_partition_dead_v1.sql", encoding="utf-8"
+    ) as file:
         predicate = file.read()
-    kept = re.search(r"## What it never deletes\n(.*?)\n## ", extract.read(extract.README), re.DOTALL)[1]
+    kept = re.search(
+        r"## What it never deletes\n(.*?)\n## ", extract.read(extract.README), re.DOTALL
+    )[1]
     for column, word in {
         "log_segments": "segment",
         "log_dlq": "dead letter",

@@ -18,8 +18,10 @@ def dynamic(path, what):
 
 
 def has_tool(*names):
-    return all(subprocess.run(["which", name], capture_output=True, check=False).returncode == 0
-               for name in names)
+    return all(
+        subprocess.run(["which", name], capture_output=True, check=False).returncode == 0
+        for name in names
+    )
 
 
 def archive_path(name):

@@ -1,4 +1,4 @@
-"""The Debian packages: built from this tree with dpkg-buildpackage, and without errors of lintian's."""
+"""The Debian packages: built from this tree, and without errors of lintian's."""
 
 import os
 import re
@@ -43,8 +43,11 @@ def packages(tmp_path_factory):
     script = os.path.join(toolchain.ROOT, "packaging", "build-deb.sh")
     options = dict(DEB_BUILD_OPTIONS="noddebs noopt parallel=2")
     toolchain.run(["sh", script, folder], env=toolchain.environment(**options))
-    found = {name.split("_")[0]: os.path.join(folder, name)
-             for name in os.listdir(folder) if name.endswith(".deb")}
+    found = {
+        name.split("_")[0]: os.path.join(folder, name)
+        for name in os.listdir(folder)
+        if name.endswith(".deb")
+    }
     changes = [name for name in os.listdir(folder) if name.endswith(".changes")]
     return dict(found, changes=os.path.join(folder, changes[0]))
 

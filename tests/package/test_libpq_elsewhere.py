@@ -16,8 +16,10 @@ HEADERS = ["libpq-fe.h", "postgres_ext.h", "pg_config_ext.h"]
 @pytest.fixture
 def other_libpq(tmp_path):
     """The system's libpq copied to a prefix of its own, said to be version 17."""
-    variables = {name: toolchain.run(["pkg-config", "--variable=" + name, "libpq"]).strip()
-                 for name in ("includedir", "libdir")}
+    variables = {
+        name: toolchain.run(["pkg-config", "--variable=" + name, "libpq"]).strip()
+        for name in ("includedir", "libdir")
+    }
     prefix = tmp_path / "opt" / "pg17"
     os.makedirs(prefix / "lib" / "pkgconfig")
     os.makedirs(prefix / "include")
@@ -36,7 +38,13 @@ def other_libpq(tmp_path):
 def test_libpq_b92_is_found_and_not_baked_in(other_libpq, tmp_path):
     build, prefix = tmp_path / "build", tmp_path / "prefix"
     env = toolchain.environment(PKG_CONFIG_PATH=f"{other_libpq}/lib/pkgconfig")
-    words = ["-Dexamples=false", "-Dtests=false", "-Dman=false", "-Dlibdir=lib", "--buildtype=plain"]
+    words = [
+        "-Dexamples=false",
+        "-Dtests=false",
+        "-Dman=false",
+        "-Dlibdir=lib",
+        "--buildtype=plain",
+    ]
     toolchain.run(["meson", "setup", *words, "--prefix", prefix, build, toolchain.ROOT], env=env)
     found = json.loads(toolchain.run(["meson", "introspect", "--dependencies", build]))
     assert {entry["name"]: entry["version"] for entry in found}["libpq"] == "17.0"
@@ -50,9 +58,12 @@ def test_libpq_b92_is_found_and_not_baked_in(other_libpq, tmp_path):
         env=dict(env, PKG_CONFIG_PATH=f"{prefix}/lib/pkgconfig:{other_libpq}/lib/pkgconfig"),
     )
     program = tmp_path / "host"
-    toolchain.run(["cc", "-o", program, support.HOST, *flags.split()]
-                  + [f"-Wl,-rpath-link={other_libpq}/lib"])
+    toolchain.run(
+        ["cc", "-o", program, support.HOST, *flags.split()] + [f"-Wl,-rpath-link={other_libpq}/lib"]
+    )
     where = f"{prefix}/lib:{other_libpq}/lib"
-    assert toolchain.run([program], env=toolchain.environment(LD_LIBRARY_PATH=where)) == support.WORKS
+    assert (
+        toolchain.run([program], env=toolchain.environment(LD_LIBRARY_PATH=where)) == support.WORKS
+    )
     maps = toolchain.run(["ldd", program], env=toolchain.environment(LD_LIBRARY_PATH=where))
     assert f"{other_libpq}/lib/libpq.so" in maps

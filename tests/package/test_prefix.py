@@ -34,8 +34,10 @@ def test_prefix_holds_what_it_should(prefix):
 def test_prefix_versions_agree(prefix):
     version = toolchain.version()
     header = toolchain.header_text(os.path.join(prefix.include, "qretention.h"))
-    parts = [re.search(rf"#define QRET_VERSION_{name} (\d+)", header)[1]
-             for name in ("MAJOR", "MINOR", "PATCH")]
+    parts = [
+        re.search(rf"#define QRET_VERSION_{name} (\d+)", header)[1]
+        for name in ("MAJOR", "MINOR", "PATCH")
+    ]
     assert ".".join(parts) == version
     assert f'#define QRET_VERSION "{version}"' in header
     assert prefix.flags("--modversion") == [version]

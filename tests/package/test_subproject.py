@@ -1,4 +1,4 @@
-"""As a meson subproject: found through dependency(), with nothing of ours built or tested beside it."""
+"""As a meson subproject: found through dependency(), with nothing of ours beside it."""
 
 import json
 import os
