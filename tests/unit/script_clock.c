@@ -64,7 +64,8 @@ static int64_t next_change_us(const struct pollfd *fds, nfds_t count)
 	int64_t next_us = INT64_MAX;
 
 	for (nfds_t i = 0; i < count; i++) {
-		int64_t own_us = fds[i].fd >= SCRIPT_FD_BASE ? script_fd_next_us(fds[i].fd) : INT64_MAX;
+		int64_t own_us = fds[i].fd >= SCRIPT_FD_BASE ? script_fd_next_us(fds[i].fd)
+		                                             : INT64_MAX;
 
 		next_us = own_us < next_us ? own_us : next_us;
 	}

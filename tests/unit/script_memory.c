@@ -10,12 +10,12 @@
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
 void *__real_realloc(void *block, size_t size);
-void  __real_free(void *block);
+void __real_free(void *block);
 void *__wrap_malloc(size_t size);
 void *__wrap_calloc(size_t count, size_t size);
 void *__wrap_realloc(void *block, size_t size);
 char *__wrap_strdup(const char *text);
-void  __wrap_free(void *block);
+void __wrap_free(void *block);
 
 static void *held[PLACES];
 static long count, calls, fail_at;

@@ -25,30 +25,31 @@
 #define SCRIPT_NEVER INT32_MAX
 
 enum {
-	SCRIPT_TWICE = 1,    /* the error is told twice */
-	SCRIPT_DIE = 2,      /* the connection is gone before the answer */
-	SCRIPT_SILENT = 4,   /* from here on libpq has nothing to say, for ever */
-	SCRIPT_NOTICE = 8,   /* a notice comes with it */
-	SCRIPT_CHATTER = 16  /* results without end, and never the sync */
+	SCRIPT_TWICE = 1,   /* the error is told twice */
+	SCRIPT_DIE = 2,     /* the connection is gone before the answer */
+	SCRIPT_SILENT = 4,  /* from here on libpq has nothing to say, for ever */
+	SCRIPT_NOTICE = 8,  /* a notice comes with it */
+	SCRIPT_CHATTER = 16 /* results without end, and never the sync */
 };
 
 struct script_entry {
-	const char *statement;  /* a file of sql/client without its suffix; "begin", "commit"; "other" */
+	const char *
+		statement; /* a file of sql/client without its suffix; "begin", "commit"; "other" */
 	const char *parameters; /* NULL: any */
 	const char *answer;
-	int32_t     delay_ms;
-	unsigned    flags;
-	int         connection; /* 1: the first that was opened; 0: any */
+	int32_t delay_ms;
+	unsigned flags;
+	int connection; /* 1: the first that was opened; 0: any */
 };
 
 /* What a model server is asked, and what it may have happen. */
 struct script_call {
-	int         connection; /* as above */
+	int connection; /* as above */
 	const char *statement, *parameters;
-	const char *text;       /* as sent */
-	long        queued;     /* which call of libpq it was */
-	int32_t     delay_ms;
-	unsigned    flags;
+	const char *text; /* as sent */
+	long queued;      /* which call of libpq it was */
+	int32_t delay_ms;
+	unsigned flags;
 };
 
 typedef const char *(*script_server)(struct script_call *call);
@@ -78,23 +79,23 @@ void script_connects(const char *const *behaviours, size_t count);
 const char *script_keyword(int connection, const char *keyword);
 
 struct script_knobs {
-	long die_at;          /* the connection is gone when libpq is called for the n-th time; 0: never */
-	int  die_connection;  /* counting only calls on this one; 0: on all */
-	bool die_late;        /* writes into the dead connection seem to work */
-	long refuse_at;       /* the n-th call that can fail does, for lack of memory */
-	long stop_at;         /* at the n-th call of libpq, or sleep, the stop function runs */
+	long die_at; /* the connection is gone when libpq is called for the n-th time; 0: never */
+	int die_connection; /* counting only calls on this one; 0: on all */
+	bool die_late;      /* writes into the dead connection seem to work */
+	long refuse_at;     /* the n-th call that can fail does, for lack of memory */
+	long stop_at;       /* at the n-th call of libpq, or sleep, the stop function runs */
 	void (*stop)(void);
-	int  flush_stalls;    /* so many flushes leave output behind */
+	int flush_stalls;       /* so many flushes leave output behind */
 	void (*on_sleep)(void); /* before time passes */
 };
 extern struct script_knobs script_knobs;
 
 /* What happened. */
-long script_calls(void);       /* calls of libpq */
-bool script_died(void);        /* whether die_at, refuse_at or stop_at was reached */
-int  script_opened(void);      /* connections opened so far */
-int  script_open(void);        /* of them, not finished */
-int  script_sent(const char *statement); /* times it reached the server */
+long script_calls(void);                /* calls of libpq */
+bool script_died(void);                 /* whether die_at, refuse_at or stop_at was reached */
+int script_opened(void);                /* connections opened so far */
+int script_open(void);                  /* of them, not finished */
+int script_sent(const char *statement); /* times it reached the server */
 int64_t script_now_us(void);
 void script_pass_ms(int64_t ms);
 
@@ -103,16 +104,16 @@ void script_pass_ms(int64_t ms);
 /* Gives the answer to one statement. */
 void script_answer(struct script_call *call, const char **ret_answer);
 const char *script_statement_name(const char *text);
-void script_decode_parameters(char *target, size_t capacity, int count, const unsigned int *types, const char *const *values,
-                              const int *lengths);
+void script_decode_parameters(char *target, size_t capacity, int count, const unsigned int *types,
+                              const char *const *values, const int *lengths);
 void script_server_reset(void);
 void script_server_check(void);
 
 /* Readiness and the next change of a descriptor of ours. */
 #define SCRIPT_FD_BASE 10000
-bool    script_fd_ready(int fd, bool for_write);
+bool script_fd_ready(int fd, bool for_write);
 int64_t script_fd_next_us(int fd);
-void    script_clock_reset(void);
-void    script_tick(void); /* counts against spinning */
+void script_clock_reset(void);
+void script_tick(void); /* counts against spinning */
 
 #endif

@@ -21,13 +21,13 @@ static struct statements statements;
 
 static struct {
 	char name[48];
-	int  times;
+	int times;
 } sent[STATEMENTS_MOST];
 
 /* The statements that tests name; another one is "other". */
 static const struct {
 	enum statement id;
-	const char    *name;
+	const char *name;
 } names[] = {
 	{ STATEMENT_EVENT_PRUNE_STEP, "event_prune_step" },
 	{ STATEMENT_FACTS, "facts" },
@@ -65,7 +65,8 @@ void script_server_reset(void)
 	memset(sent, 0, sizeof(sent));
 	options_free(&options);
 	options_init(&options);
-	REQUIRE(statements_build(&statements, &options) == QRET_DONE, "the world could not be set up");
+	REQUIRE(statements_build(&statements, &options) == QRET_DONE,
+	        "the world could not be set up");
 }
 
 void script_option(const char *name, const char *value)
@@ -73,8 +74,10 @@ void script_option(const char *name, const char *value)
 	struct error error;
 	bool clamped;
 
-	REQUIRE(options_set(&options, name, value, &clamped, &error) == QRET_DONE, "the world could not be set up");
-	REQUIRE(statements_build(&statements, &options) == QRET_DONE, "the world could not be set up");
+	REQUIRE(options_set(&options, name, value, &clamped, &error) == QRET_DONE,
+	        "the world could not be set up");
+	REQUIRE(statements_build(&statements, &options) == QRET_DONE,
+	        "the world could not be set up");
 }
 
 void script_expect(const struct script_entry *list, size_t count)
@@ -92,7 +95,7 @@ void script_serve(script_server model)
 void script_server_check(void)
 {
 	REQUIRE(position == entry_count, "script[%zu]: %s was not sent", position,
-	              position < entry_count ? entries[position].statement : "");
+	        position < entry_count ? entries[position].statement : "");
 	statements_free(&statements);
 	options_free(&options);
 	memset(&options, 0, sizeof(options));
@@ -116,9 +119,11 @@ const char *script_statement_name(const char *text)
 		if (strcmp(text, statements.metrics[i]) == 0)
 			return "metrics_purge";
 	}
-	if (strcmp(text, statements.log_version) == 0 || strcmp(text, statements.event_version) == 0)
+	if (strcmp(text, statements.log_version) == 0 ||
+	    strcmp(text, statements.event_version) == 0)
 		return "schema_version";
-	if (strcmp(text, statements.log_install) == 0 || strcmp(text, statements.event_install) == 0)
+	if (strcmp(text, statements.log_install) == 0 ||
+	    strcmp(text, statements.event_install) == 0)
 		return "install_object";
 	return "other";
 }
@@ -153,17 +158,22 @@ void script_answer(struct script_call *call, const char **ret_answer)
 	}
 	if (server != NULL) {
 		*ret_answer = server(call);
-		REQUIRE(*ret_answer != NULL, "the model server has no answer to %s(%s)", call->statement, call->parameters);
+		REQUIRE(*ret_answer != NULL, "the model server has no answer to %s(%s)",
+		        call->statement, call->parameters);
 		return;
 	}
-	REQUIRE(position < entry_count, "script[%zu]: over, but %s(%s) came", position, call->statement, call->parameters);
+	REQUIRE(position < entry_count, "script[%zu]: over, but %s(%s) came", position,
+	        call->statement, call->parameters);
 	entry = &entries[position];
-	REQUIRE(strcmp(entry->statement, call->statement) == 0, "script[%zu]: expected %s, got %s(%s)", position,
-	              entry->statement, call->statement, call->parameters);
+	REQUIRE(strcmp(entry->statement, call->statement) == 0,
+	        "script[%zu]: expected %s, got %s(%s)", position, entry->statement, call->statement,
+	        call->parameters);
 	REQUIRE(entry->parameters == NULL || strcmp(entry->parameters, call->parameters) == 0,
-	              "script[%zu]: expected %s(%s), got (%s)", position, entry->statement, entry->parameters, call->parameters);
-	REQUIRE(entry->connection == 0 || entry->connection == call->connection, "script[%zu]: %s came on connection %d",
-	              position, entry->statement, call->connection);
+	        "script[%zu]: expected %s(%s), got (%s)", position, entry->statement,
+	        entry->parameters, call->parameters);
+	REQUIRE(entry->connection == 0 || entry->connection == call->connection,
+	        "script[%zu]: %s came on connection %d", position, entry->statement,
+	        call->connection);
 	call->delay_ms = entry->delay_ms;
 	call->flags = entry->flags;
 	*ret_answer = entry->answer != NULL ? entry->answer : "";
@@ -185,8 +195,8 @@ static int decode_array(char *target, size_t capacity, const char *value)
 	int length = snprintf(target, capacity, "{");
 
 	for (uint64_t i = 0; i < count && (size_t)length + 16 < capacity; i++)
-		length += snprintf(target + length, capacity - (size_t)length, "%s#%" PRIu64, i > 0 ? "," : "",
-		                   big_endian(value + 20 + i * 20 + 4 + 8, 8));
+		length += snprintf(target + length, capacity - (size_t)length, "%s#%" PRIu64,
+		                   i > 0 ? "," : "", big_endian(value + 20 + i * 20 + 4 + 8, 8));
 	return length + snprintf(target + length, capacity - (size_t)length, "}");
 }
 
@@ -204,7 +214,8 @@ static int decode(char *target, size_t capacity, unsigned int type, const char *
 	case 25:
 		return snprintf(target, capacity, "'%.*s", length, value);
 	case 1184:
-		return snprintf(target, capacity, "@%" PRId64, (int64_t)big_endian(value, 8) + 946684800000000);
+		return snprintf(target, capacity, "@%" PRId64,
+		                (int64_t)big_endian(value, 8) + 946684800000000);
 	case 2950:
 		return snprintf(target, capacity, "#%" PRIu64, big_endian(value + 8, 8));
 	case 2951:
@@ -214,8 +225,8 @@ static int decode(char *target, size_t capacity, unsigned int type, const char *
 	}
 }
 
-void script_decode_parameters(char *target, size_t capacity, int count, const unsigned int *types, const char *const *values,
-                              const int *lengths)
+void script_decode_parameters(char *target, size_t capacity, int count, const unsigned int *types,
+                              const char *const *values, const int *lengths)
 {
 	size_t length = 0;
 
@@ -223,7 +234,8 @@ void script_decode_parameters(char *target, size_t capacity, int count, const un
 	for (int i = 0; i < count && length + 8 < capacity; i++) {
 		if (i > 0)
 			target[length++] = ' ';
-		length += (size_t)decode(target + length, capacity - length, types[i], values[i], lengths[i]);
+		length += (size_t)decode(target + length, capacity - length, types[i], values[i],
+		                         lengths[i]);
 		length = length < capacity ? length : capacity - 1;
 	}
 }

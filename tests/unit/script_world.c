@@ -16,9 +16,11 @@ const char *world_facts(bool second_steps)
 	for (int fact = 0; fact < FACT_COUNT; fact++) {
 		bool is = fact != FACT_READ_ONLY && fact != FACT_FLOORS && fact != FACT_LEASE;
 
-		if (fact == FACT_RETENTION_V2 || fact == FACT_TXNS_PURGE_V2 || fact == FACT_MAX_WAIT_V2 || fact == FACT_CLEANUP_V2)
+		if (fact == FACT_RETENTION_V2 || fact == FACT_TXNS_PURGE_V2 ||
+		    fact == FACT_MAX_WAIT_V2 || fact == FACT_CLEANUP_V2)
 			is = second_steps;
-		length += snprintf(answer + length, sizeof(answer) - (size_t)length, " %c", is ? 't' : 'f');
+		length += snprintf(answer + length, sizeof(answer) - (size_t)length, " %c",
+		                   is ? 't' : 'f');
 	}
 	return answer;
 }
@@ -49,7 +51,8 @@ static const char *page(const struct script_call *call)
 	if (first > world.partitions)
 		return "@1700000000000000 - - - - - -";
 	for (int id = first; id <= world.partitions && id < first + PAGE_ITEMS; id++)
-		length += snprintf(answer + length, sizeof(answer) - (size_t)length, "@%lld #%d #%d @1 %s/", (long long)WORLD_CLOCK_US, id,
+		length += snprintf(answer + length, sizeof(answer) - (size_t)length,
+		                   "@%lld #%d #%d @1 %s/", (long long)WORLD_CLOCK_US, id,
 		                   id % 10 + 1, others);
 	return answer;
 }
@@ -60,7 +63,8 @@ static const char *page_again(void)
 	int length = 0;
 
 	for (int id = 1; id <= world.partitions && id <= PAGE_ITEMS; id++)
-		length += snprintf(answer + length, sizeof(answer) - (size_t)length, "@%lld #%d #1 @1 - - -/", (long long)WORLD_CLOCK_US, id);
+		length += snprintf(answer + length, sizeof(answer) - (size_t)length,
+		                   "@%lld #%d #1 @1 - - -/", (long long)WORLD_CLOCK_US, id);
 	return answer;
 }
 
@@ -72,8 +76,8 @@ static const char *step(const struct script_call *call)
 
 	*left -= taken;
 	world.deleted += taken;
-	snprintf(answer, sizeof(answer), "%" PRId64 " %" PRId64 " 7 %c %" PRId64 " f", taken, 10 * taken, *left == 0 ? 't' : 'f',
-	         taken * world.rows_us + 100);
+	snprintf(answer, sizeof(answer), "%" PRId64 " %" PRId64 " 7 %c %" PRId64 " f", taken,
+	         10 * taken, *left == 0 ? 't' : 'f', taken * world.rows_us + 100);
 	return answer;
 }
 
@@ -141,20 +145,23 @@ static void begin(int partitions, int64_t segments)
 {
 	world_script(partitions, segments);
 	REQUIRE(qret_ctx_new(&world.ctx) == QRET_DONE, "the world could not be set up");
-	REQUIRE(qret_set_log(world.ctx, QRET_LOG_DEBUG, on_record, NULL, NULL) == QRET_DONE, "the world could not be set up");
+	REQUIRE(qret_set_log(world.ctx, QRET_LOG_DEBUG, on_record, NULL, NULL) == QRET_DONE,
+	        "the world could not be set up");
 	world_set("partition_cleanup", "off");
 }
 
 void world_begin(int partitions, int64_t segments)
 {
 	begin(partitions, segments);
-	REQUIRE(qret_connect(world.ctx, "host=server user=u password=s3cret") == QRET_DONE, "the world could not be set up");
+	REQUIRE(qret_connect(world.ctx, "host=server user=u password=s3cret") == QRET_DONE,
+	        "the world could not be set up");
 }
 
 void world_begin_attached(int partitions, int64_t segments)
 {
 	begin(partitions, segments);
-	REQUIRE(qret_attach(world.ctx, script_host_connection()) == QRET_DONE, "the world could not be set up");
+	REQUIRE(qret_attach(world.ctx, script_host_connection()) == QRET_DONE,
+	        "the world could not be set up");
 }
 
 void world_end(void)
@@ -166,7 +173,8 @@ void world_end(void)
 
 void world_set(const char *option, const char *value)
 {
-	REQUIRE(qret_set_option(world.ctx, option, value) == QRET_DONE, "%s", qret_error_message(world.ctx));
+	REQUIRE(qret_set_option(world.ctx, option, value) == QRET_DONE, "%s",
+	        qret_error_message(world.ctx));
 	script_option(option, value);
 }
 

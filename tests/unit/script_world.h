@@ -9,22 +9,23 @@
 #include "context.h"
 
 #define WORLD_PARTITIONS_MOST 3000
-#define WORLD_CLOCK_US 1700000000000000
+#define WORLD_CLOCK_US        1700000000000000
 
 struct world {
 	struct qret_ctx *ctx;
-	int      partitions;
-	int64_t  segments[WORLD_PARTITIONS_MOST]; /* left in each, deleted by retention */
-	int64_t  rows_us;          /* how long the deletion of one row takes, as steps tell */
-	bool     second_steps;     /* the v2 functions are installed */
-	bool     other_phases;     /* partitions have cutoffs for phases 2 and 3 as well */
-	int64_t  deleted;          /* by steps that were answered */
-	int64_t  flying, flying_most; /* rows of the steps between send and answer; counted by the caller's hooks */
+	int partitions;
+	int64_t segments[WORLD_PARTITIONS_MOST]; /* left in each, deleted by retention */
+	int64_t rows_us;   /* how long the deletion of one row takes, as steps tell */
+	bool second_steps; /* the v2 functions are installed */
+	bool other_phases; /* partitions have cutoffs for phases 2 and 3 as well */
+	int64_t deleted;   /* by steps that were answered */
+	int64_t flying,
+		flying_most; /* rows of the steps between send and answer; counted by the caller's hooks */
 	/* Looks first; NULL leaves the answer to the world. */
 	const char *(*before)(struct script_call *call);
 
-	char     log[16384];       /* every record, one a line */
-	int      log_records;
+	char log[16384]; /* every record, one a line */
+	int log_records;
 };
 extern struct world world;
 
@@ -55,7 +56,7 @@ const char *world_facts(bool second_steps);
 int world_logged(const char *text);
 
 /* Partition number and rows of a step's decoded parameters. */
-int     world_partition_of(const struct script_call *call);
+int world_partition_of(const struct script_call *call);
 int32_t world_rows_of(const struct script_call *call);
 
 #endif

@@ -97,8 +97,8 @@ END_TEST
 
 int main(void)
 {
-	const TTest *tests[] = { backoff_grows_in_intervals, backoff_is_bounded, backoff_success_forgives,
-	                         backoff_forgets_least_troubled, NULL };
+	const TTest *tests[] = { backoff_grows_in_intervals, backoff_is_bounded,
+		                 backoff_success_forgives, backoff_forgets_least_troubled, NULL };
 
 	return unit_run("backoff", tests);
 }

@@ -28,7 +28,9 @@ static void end(void)
 /* A step of `rows` that deleted `deleted` in `elapsed_us`. */
 static void learn(int32_t rows, int64_t deleted, int64_t elapsed_us, bool done)
 {
-	const struct outcome outcome = { .deleted = deleted, .elapsed_us = elapsed_us, .done = done };
+	const struct outcome outcome = { .deleted = deleted,
+		                         .elapsed_us = elapsed_us,
+		                         .done = done };
 
 	batch_learn(ctx, lane, rows, &outcome);
 }
@@ -198,7 +200,8 @@ START_TEST(batch_rows_in_flight_bounded)
 				lane->rows_flying += rows;
 			}
 			if (lane->rows_flying > most)
-				ck_abort_msg("%lld rows in flight of %d", (long long)lane->rows_flying, most);
+				ck_abort_msg("%lld rows in flight of %d",
+				             (long long)lane->rows_flying, most);
 			widest = lane->flying > widest ? lane->flying : widest;
 			/* The oldest answers. */
 			rows = flying[0];
@@ -222,16 +225,16 @@ END_TEST
 int main(void)
 {
 	const TTest *tests[] = { batch_first_is_modest,
-	                         batch_grows_gently,
-	                         batch_shrinks_at_once,
-	                         batch_ignores_empty_steps,
-	                         batch_does_not_grow_on_partial,
-	                         batch_survives_absurd_answers,
-	                         batch_of_item_is_bounded,
-	                         batch_within_rate,
-	                         batch_of_other_phases,
-	                         batch_rows_in_flight_bounded,
-	                         NULL };
+		                 batch_grows_gently,
+		                 batch_shrinks_at_once,
+		                 batch_ignores_empty_steps,
+		                 batch_does_not_grow_on_partial,
+		                 batch_survives_absurd_answers,
+		                 batch_of_item_is_bounded,
+		                 batch_within_rate,
+		                 batch_of_other_phases,
+		                 batch_rows_in_flight_bounded,
+		                 NULL };
 
 	return unit_run("batch", tests);
 }

@@ -39,9 +39,15 @@ START_TEST(cadence_overrun_pauses)
 	static const struct {
 		int64_t interval_ms, end_ms, pause_ms;
 	} rows[] = {
-		{ 100, 500, 1000 },        { 1, 500, 1000 },           { 5000, 5000, 1000 },
-		{ 5000, 3600000, 1000 },   { 60000, 61000, 6000 },     { 599000, 600000, 59900 },
-		{ 600000, 700000, 60000 }, { 3600000, 7200000, 60000 }, { 9007199254740992, INT64_MAX / 2000, 0 },
+		{ 100, 500, 1000 },
+		{ 1, 500, 1000 },
+		{ 5000, 5000, 1000 },
+		{ 5000, 3600000, 1000 },
+		{ 60000, 61000, 6000 },
+		{ 599000, 600000, 59900 },
+		{ 600000, 700000, 60000 },
+		{ 3600000, 7200000, 60000 },
+		{ 9007199254740992, INT64_MAX / 2000, 0 },
 	};
 
 	for (size_t i = 0; i < COUNT_OF(rows); i++) {
@@ -49,7 +55,8 @@ START_TEST(cadence_overrun_pauses)
 
 		cadence_init(&cadence, 1);
 		if (rows[i].pause_ms > 0)
-			ck_assert_int_eq(next_after(rows[i].interval_ms, end_us, 0) - end_us, rows[i].pause_ms * US_PER_MS);
+			ck_assert_int_eq(next_after(rows[i].interval_ms, end_us, 0) - end_us,
+			                 rows[i].pause_ms * US_PER_MS);
 		else
 			ck_assert_int_ge(next_after(rows[i].interval_ms, end_us, 0), end_us);
 	}
@@ -159,16 +166,16 @@ END_TEST
 int main(void)
 {
 	const TTest *tests[] = { cadence_first_is_now,
-	                         cadence_from_start_to_start,
-	                         cadence_overrun_pauses,
-	                         cadence_longest_interval_saturates,
-	                         cadence_backs_off,
-	                         cadence_backoff_keeps_interval,
-	                         cadence_jitter_differs,
-	                         cadence_wait_only_shortens,
-	                         clock_after_saturates,
-	                         clock_rises,
-	                         NULL };
+		                 cadence_from_start_to_start,
+		                 cadence_overrun_pauses,
+		                 cadence_longest_interval_saturates,
+		                 cadence_backs_off,
+		                 cadence_backoff_keeps_interval,
+		                 cadence_jitter_differs,
+		                 cadence_wait_only_shortens,
+		                 clock_after_saturates,
+		                 clock_rises,
+		                 NULL };
 
 	return unit_run("cadence", tests);
 }

@@ -20,8 +20,10 @@ static struct error error;
 /* No environment, no password file: what a test does not set is not there. */
 static void clear_environment(void)
 {
-	static const char *const names[] = { "PGHOST", "PGHOSTADDR", "PGPORT", "PGUSER", "PGDATABASE", "PGPASSWORD",
-		                             "PGPASSFILE", "PGSERVICE", "PGSERVICEFILE", "PGTARGETSESSIONATTRS" };
+	static const char *const names[] = {
+		"PGHOST",     "PGHOSTADDR", "PGPORT",    "PGUSER",        "PGDATABASE",
+		"PGPASSWORD", "PGPASSFILE", "PGSERVICE", "PGSERVICEFILE", "PGTARGETSESSIONATTRS"
+	};
 
 	for (size_t i = 0; i < COUNT_OF(names); i++)
 		unsetenv(names[i]);
@@ -46,7 +48,7 @@ START_TEST(connect_counts_hosts)
 {
 	static const struct {
 		const char *conninfo;
-		uint32_t    hosts;
+		uint32_t hosts;
 	} rows[] = {
 		{ NULL, 1 },
 		{ "", 1 },
@@ -88,8 +90,10 @@ END_TEST
 START_TEST(connect_refusal_never_echoes)
 {
 	static const char *const broken[] = {
-		"password=s3cret nonsense",       "password='s3cret",  "s3cret=1 password=s3cret", "postgresql://u:s3cret@[::1/x",
-		"postgresql://u:s3cret%zz@h/x", "host=a =s3cret",    "password = s3cret port",   "s3cret",
+		"password=s3cret nonsense",     "password='s3cret",
+		"s3cret=1 password=s3cret",     "postgresql://u:s3cret@[::1/x",
+		"postgresql://u:s3cret%zz@h/x", "host=a =s3cret",
+		"password = s3cret port",       "s3cret",
 	};
 
 	clear_environment();
@@ -107,7 +111,10 @@ END_TEST
 START_TEST(connect_lists_must_match)
 {
 	static const char *const uneven[] = {
-		"host=a,b,c port=1,2", "host=a port=1,2", "host=a,b hostaddr=127.0.0.1", "host=a,b hostaddr=127.0.0.1,127.0.0.2,127.0.0.3",
+		"host=a,b,c port=1,2",
+		"host=a port=1,2",
+		"host=a,b hostaddr=127.0.0.1",
+		"host=a,b hostaddr=127.0.0.1,127.0.0.2,127.0.0.3",
 		"host=a,b,c hostaddr=127.0.0.1,127.0.0.2",
 	};
 
@@ -120,7 +127,8 @@ END_TEST
 /* libpq would warn on stderr and go on without it. */
 START_TEST(connect_refuses_open_password_file)
 {
-	char path[] = "/tmp/qretention-passfile-XXXXXX", conninfo[128], folder[] = "/tmp/qretention-home-XXXXXX", home[64];
+	char path[] = "/tmp/qretention-passfile-XXXXXX", conninfo[128],
+	     folder[] = "/tmp/qretention-home-XXXXXX", home[64];
 	int fd = mkstemp(path);
 
 	clear_environment();
@@ -189,7 +197,8 @@ END_TEST
 
 static int listen_on(uint16_t *ret_port)
 {
-	struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in address = { .sin_family = AF_INET,
+		                       .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	socklen_t length = sizeof(address);
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
@@ -242,8 +251,10 @@ START_TEST(connect_limit_is_per_host)
 	int64_t start_us = qret_now_us();
 
 	clear_environment();
-	snprintf(conninfo, sizeof(conninfo), "hostaddr=127.0.0.1,127.0.0.1 port=%d,%d user=u dbname=d sslmode=disable gssencmode=disable",
-	         deaf, other);
+	snprintf(
+		conninfo, sizeof(conninfo),
+		"hostaddr=127.0.0.1,127.0.0.1 port=%d,%d user=u dbname=d sslmode=disable gssencmode=disable",
+		deaf, other);
 	ck_assert_int_eq(attempt(conninfo, 100), QRET_ERR_TIMEOUT);
 	ck_assert(error.retryable);
 	ck_assert_contains(error.hint, "connect_timeout_ms");
@@ -271,10 +282,11 @@ static int refuse_with(int listener, const char *fields, size_t length)
 	return fd;
 }
 
-#define REFUSAL(severity, state, text)                                                             \
+#define REFUSAL(severity, state, text) \
 	"S" severity "\0V" severity "\0C" state "\0M" text "\0Fauth.c\0L1\0Rauth_failed\0"
 
-static void assert_refusal(const char *fields, size_t length, const char *sqlstate, bool retryable, const char *message)
+static void assert_refusal(const char *fields, size_t length, const char *sqlstate, bool retryable,
+                           const char *message)
 {
 	struct target *target = NULL;
 	struct pg_conn *connection = NULL;
@@ -283,7 +295,10 @@ static void assert_refusal(const char *fields, size_t length, const char *sqlsta
 	uint16_t port;
 	int listener = listen_on(&port), fd, rc;
 
-	snprintf(conninfo, sizeof(conninfo), "hostaddr=127.0.0.1 port=%d user=u dbname=d password=s3cret sslmode=disable gssencmode=disable", port);
+	snprintf(
+		conninfo, sizeof(conninfo),
+		"hostaddr=127.0.0.1 port=%d user=u dbname=d password=s3cret sslmode=disable gssencmode=disable",
+		port);
 	ck_assert_int_eq(target_new(conninfo, &target, &error), QRET_DONE);
 	connect_begin(&connect, target, (struct connect_limits){ 10000, 0 });
 	rc = connect_process(&connect, &connection, &error);
@@ -310,17 +325,26 @@ static void assert_refusal(const char *fields, size_t length, const char *sqlsta
 /* Connect failures are classed by the server's SQLSTATE, whatever language it speaks. */
 START_TEST(connect_refusals_are_classed)
 {
-	static const char password[] = REFUSAL("FATAL", "28P01", "password authentication failed for user \"u\"");
+	static const char password[] = REFUSAL("FATAL", "28P01",
+	                                       "password authentication failed for user \"u\"");
 	static const char too_many[] = REFUSAL("FATAL", "53300", "sorry, too many clients already");
-	static const char starting[] = REFUSAL("FATAL", "57P03", "the database system is starting up");
-	static const char french[] = REFUSAL("FATALE", "3D000", "la base de donn\xc3\xa9" "es n'existe pas");
+	static const char starting[] = REFUSAL("FATAL", "57P03",
+	                                       "the database system is starting up");
+	static const char french[] = REFUSAL("FATALE", "3D000",
+	                                     "la base de donn\xc3\xa9"
+	                                     "es n'existe pas");
 	static const char tricky[] = REFUSAL("FATAL", "28000", "role \"x:  57P03: y\" is bad");
 
 	clear_environment();
-	assert_refusal(password, sizeof(password), "28P01", false, "password authentication failed for user \"u\"");
-	assert_refusal(too_many, sizeof(too_many), "53300", true, "sorry, too many clients already");
-	assert_refusal(starting, sizeof(starting), "57P03", true, "the database system is starting up");
-	assert_refusal(french, sizeof(french), "3D000", false, "la base de donn\xc3\xa9" "es n'existe pas");
+	assert_refusal(password, sizeof(password), "28P01", false,
+	               "password authentication failed for user \"u\"");
+	assert_refusal(too_many, sizeof(too_many), "53300", true,
+	               "sorry, too many clients already");
+	assert_refusal(starting, sizeof(starting), "57P03", true,
+	               "the database system is starting up");
+	assert_refusal(french, sizeof(french), "3D000", false,
+	               "la base de donn\xc3\xa9"
+	               "es n'existe pas");
 	assert_refusal(tricky, sizeof(tricky), "28000", false, "role \"x:  57P03: y\" is bad");
 }
 END_TEST
@@ -328,15 +352,15 @@ END_TEST
 int main(void)
 {
 	const TTest *tests[] = { connect_counts_hosts,
-	                         connect_environment_serves,
-	                         connect_refusal_never_echoes,
-	                         connect_lists_must_match,
-	                         connect_refuses_open_password_file,
-	                         connect_service_is_libpqs,
-	                         connect_refused_is_connection,
-	                         connect_limit_is_per_host,
-	                         connect_refusals_are_classed,
-	                         NULL };
+		                 connect_environment_serves,
+		                 connect_refusal_never_echoes,
+		                 connect_lists_must_match,
+		                 connect_refuses_open_password_file,
+		                 connect_service_is_libpqs,
+		                 connect_refused_is_connection,
+		                 connect_limit_is_per_host,
+		                 connect_refusals_are_classed,
+		                 NULL };
 
 	return unit_run("connect", tests);
 }

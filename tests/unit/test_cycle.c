@@ -24,7 +24,9 @@ START_TEST(cycle_sequence)
 		{ "facts", "", FACTS_V1, 0, 0, 1 },
 		{ "schema_version", "'log", "1", 0, 0, 1 },
 		{ "gate_take", "737001", "t", 0, 0, 1 },
-		{ "worklist_scan", "- - 1000", "@1700000000000000 #1 #9 @50 @40 @30 -/@1700000000000000 #2 #9 - - @30 @20", 0, 0, 1 },
+		{ "worklist_scan", "- - 1000",
+		  "@1700000000000000 #1 #9 @50 @40 @30 -/@1700000000000000 #2 #9 - - @30 @20", 0, 0,
+		  1 },
 		{ "step_retention_v1", "#1 @50 @40 100 f", "100 500 500 f 900 f", 0, 0, 1 },
 		{ "step_retention_v1", NULL, "7 30 530 t 100 f", 0, 0, 1 },
 		{ "step_txns_v1", NULL, "3 0 530 t 100 f", 0, 0, 1 },
@@ -181,7 +183,8 @@ START_TEST(cycle_standby)
 END_TEST
 
 /* What is not there is named, and no lock is taken for it. */
-static void schema_refused(const char *facts, const char *version, const char *option, const char *value, const char *named)
+static void schema_refused(const char *facts, const char *version, const char *option,
+                           const char *value, const char *named)
 {
 	const struct script_entry entries[] = {
 		{ .statement = "settings", .answer = "10" },
@@ -203,12 +206,17 @@ static void schema_refused(const char *facts, const char *version, const char *o
 START_TEST(cycle_schema_refused)
 {
 	schema_refused("@1 f f f f f f f f f f f f f f f", NULL, NULL, NULL, "log_partitions");
-	schema_refused("@1 f t f f f f t t t f f f f f f", NULL, NULL, NULL, "log_retention_step_v1");
-	schema_refused("@1 f t f f f t f t t f f f f f f", NULL, NULL, NULL, "log_txns_purge_step_v1");
-	schema_refused("@1 f t f f f t t f t f f f f f f", NULL, NULL, NULL, "log_evict_max_wait_step_v1");
+	schema_refused("@1 f t f f f f t t t f f f f f f", NULL, NULL, NULL,
+	               "log_retention_step_v1");
+	schema_refused("@1 f t f f f t f t t f f f f f f", NULL, NULL, NULL,
+	               "log_txns_purge_step_v1");
+	schema_refused("@1 f t f f f t t f t f f f f f f", NULL, NULL, NULL,
+	               "log_evict_max_wait_step_v1");
 	schema_refused(FACTS_V1, NULL, "step_version", "2", "log_retention_step_v2");
-	schema_refused("@1 f t f f f t t t t f f f f f f", NULL, "engines", "event", "event_prune_step_v1");
-	schema_refused("@1 f t f f f t t t t f f f f f f", NULL, "gate", "lease", "retention_lease_claim_v1");
+	schema_refused("@1 f t f f f t t t t f f f f f f", NULL, "engines", "event",
+	               "event_prune_step_v1");
+	schema_refused("@1 f t f f f t t t t f f f f f f", NULL, "gate", "lease",
+	               "retention_lease_claim_v1");
 	schema_refused(FACTS_V1, "2", NULL, NULL, "version 2");
 }
 END_TEST
@@ -218,7 +226,8 @@ START_TEST(cycle_foreign_functions)
 {
 	const struct script_entry entries[] = {
 		{ .statement = "settings", .answer = "10" },
-		{ .statement = "facts", .answer = "@1700000000000000 f t f f f t t t t f f f f f f" },
+		{ .statement = "facts",
+		  .answer = "@1700000000000000 f t f f f t t t t f f f f f f" },
 		{ .statement = "gate_take", .answer = "f" },
 	};
 
@@ -394,7 +403,8 @@ END_TEST
 
 static const char *refuse_facts(struct script_call *call)
 {
-	return strcmp(call->statement, "facts") == 0 ? "ERROR 42501 permission denied for table x" : NULL;
+	return strcmp(call->statement, "facts") == 0 ? "ERROR 42501 permission denied for table x"
+	                                             : NULL;
 }
 
 /* B05: failures in a row are counted, a success ends the row, and the last success stays known. */
@@ -465,7 +475,8 @@ END_TEST
 
 START_TEST(cycle_unreachable_backs_off)
 {
-	static const char *const refusing[] = { "connection refused", "connection refused", "connection refused", "connection refused" };
+	static const char *const refusing[] = { "connection refused", "connection refused",
+		                                "connection refused", "connection refused" };
 	int64_t pause_us = 0;
 
 	world_begin(1, 5);
@@ -487,27 +498,27 @@ END_TEST
 int main(void)
 {
 	const TTest *tests[] = { cycle_sequence,
-	                         cycle_pages_share_one_clock,
-	                         cycle_page_parameters,
-	                         cycle_gate_busy,
-	                         cycle_release_unconfirmed,
-	                         cycle_standby,
-	                         cycle_schema_refused,
-	                         cycle_foreign_functions,
-	                         cycle_again,
-	                         cycle_idle_session_is_replaced,
-	                         cycle_old_page_is_read_again,
-	                         cycle_borrowed_is_given_back,
-	                         cycle_borrowed_nonblocking_stays,
-	                         cycle_detach_in_mid_cycle_taints,
-	                         cycle_uses_and_keeps_the_hosts_gate,
-	                         cycle_gate_none_asks_nobody,
-	                         cycle_lost_gate_is_noticed,
-	                         cycle_failures_in_a_row,
-	                         cycle_report_in_mid_cycle,
-	                         cycle_next_is_an_interval_later,
-	                         cycle_unreachable_backs_off,
-	                         NULL };
+		                 cycle_pages_share_one_clock,
+		                 cycle_page_parameters,
+		                 cycle_gate_busy,
+		                 cycle_release_unconfirmed,
+		                 cycle_standby,
+		                 cycle_schema_refused,
+		                 cycle_foreign_functions,
+		                 cycle_again,
+		                 cycle_idle_session_is_replaced,
+		                 cycle_old_page_is_read_again,
+		                 cycle_borrowed_is_given_back,
+		                 cycle_borrowed_nonblocking_stays,
+		                 cycle_detach_in_mid_cycle_taints,
+		                 cycle_uses_and_keeps_the_hosts_gate,
+		                 cycle_gate_none_asks_nobody,
+		                 cycle_lost_gate_is_noticed,
+		                 cycle_failures_in_a_row,
+		                 cycle_report_in_mid_cycle,
+		                 cycle_next_is_an_interval_later,
+		                 cycle_unreachable_backs_off,
+		                 NULL };
 
 	return unit_run("cycle", tests);
 }

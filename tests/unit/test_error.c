@@ -9,7 +9,8 @@ START_TEST(error_own)
 {
 	struct error error;
 
-	ck_assert_int_eq(error_set(&error, QRET_ERR_STATE, false, "do that", "broken %d", 7), QRET_ERR_STATE);
+	ck_assert_int_eq(error_set(&error, QRET_ERR_STATE, false, "do that", "broken %d", 7),
+	                 QRET_ERR_STATE);
 	ck_assert_int_eq(error.code, QRET_ERR_STATE);
 	ck_assert(!error.retryable);
 	ck_assert_str_eq(error.message, "broken 7");
@@ -29,11 +30,13 @@ START_TEST(error_server_class_decides)
 {
 	struct error error;
 
-	ck_assert_int_eq(error_set_server(&error, "42501", "permission denied for table x", NULL), QRET_ERR_PRIVILEGE);
+	ck_assert_int_eq(error_set_server(&error, "42501", "permission denied for table x", NULL),
+	                 QRET_ERR_PRIVILEGE);
 	ck_assert(!error.retryable);
 	ck_assert_str_eq(error.sqlstate, "42501");
 	ck_assert_contains(error.hint, "grant");
-	ck_assert_int_eq(error_set_server(&error, "40P01", "deadlock detected\n", ""), QRET_ERR_SQL);
+	ck_assert_int_eq(error_set_server(&error, "40P01", "deadlock detected\n", ""),
+	                 QRET_ERR_SQL);
 	ck_assert(error.retryable);
 	ck_assert_str_eq(error.message, "deadlock detected");
 }
@@ -57,7 +60,8 @@ START_TEST(error_long_text_is_cut_at_character)
 	for (int i = 0; i < 1000; i++)
 		strcat(text, "\xe2\x82\xac");
 	for (int shift = 0; shift < 3; shift++) {
-		error_set(&error, QRET_ERR_SQL, false, text + 3 * shift, "%.*s%s", shift, "abc", text);
+		error_set(&error, QRET_ERR_SQL, false, text + 3 * shift, "%.*s%s", shift, "abc",
+		          text);
 		ck_assert(unit_is_utf8(error.message));
 		ck_assert(unit_is_utf8(error.hint));
 		ck_assert_uint_ge(strlen(error.message), sizeof(error.message) - 4);
@@ -104,12 +108,12 @@ END_TEST
 int main(void)
 {
 	const TTest *tests[] = { error_own,
-	                         error_server_class_decides,
-	                         error_server_hint_wins,
-	                         error_long_text_is_cut_at_character,
-	                         error_prefixed,
-	                         error_strerror,
-	                         NULL };
+		                 error_server_class_decides,
+		                 error_server_hint_wins,
+		                 error_long_text_is_cut_at_character,
+		                 error_prefixed,
+		                 error_strerror,
+		                 NULL };
 
 	return unit_run("error", tests);
 }

@@ -18,7 +18,7 @@ static const char *watch_release(struct script_call *call)
 
 struct way {
 	bool attached, late, refuse, other_phases;
-	int  lanes, connection;
+	int lanes, connection;
 };
 
 static void begin(const struct way *way)
@@ -43,10 +43,13 @@ static void check_outcome(const struct way *way, int rc, long n)
 
 	/* A refusal of libpq's for lack of memory may also hit a connect or a lane. */
 	if (way->refuse || way->attached)
-		ck_assert_msg(rc == QRET_DONE || rc == QRET_ERR_CONNECTION || rc == QRET_ERR_STATE || rc == QRET_ERR_SQL || rc == QRET_PARTIAL,
+		ck_assert_msg(rc == QRET_DONE || rc == QRET_ERR_CONNECTION ||
+		                      rc == QRET_ERR_STATE || rc == QRET_ERR_SQL ||
+		                      rc == QRET_PARTIAL,
 		              "call %ld: %d, %s", n, rc, qret_error_message(world.ctx));
 	else
-		ck_assert_msg(rc == expected || rc == QRET_DONE, "call %ld: %d, %s", n, rc, qret_error_message(world.ctx));
+		ck_assert_msg(rc == expected || rc == QRET_DONE, "call %ld: %d, %s", n, rc,
+		              qret_error_message(world.ctx));
 	if (rc < 0)
 		ck_assert_msg(qret_error_message(world.ctx)[0] != '\0', "call %ld: no message", n);
 	/* Nothing is counted that the server did not tell. */
@@ -135,7 +138,8 @@ END_TEST
 /* The loss of another one does not: its items are taken over. */
 START_TEST(cut_second_lane)
 {
-	const struct way way = { .lanes = 3, .connection = 2 }, late = { .lanes = 3, .connection = 2, .late = true };
+	const struct way way = { .lanes = 3, .connection = 2 },
+			 late = { .lanes = 3, .connection = 2, .late = true };
 
 	ck_assert_int_gt(sweep(&way), 20);
 	ck_assert_int_gt(sweep(&late), 20);
@@ -162,7 +166,9 @@ END_TEST
 /* The same for the other calls that reach a server. */
 static int call_step(void)
 {
-	struct qret_work_item item = { .size = sizeof(item), .all_cutoff_us = 1, .completed_cutoff_us = QRET_CUTOFF_OFF };
+	struct qret_work_item item = { .size = sizeof(item),
+		                       .all_cutoff_us = 1,
+		                       .completed_cutoff_us = QRET_CUTOFF_OFF };
 	struct qret_step_result result = { .size = sizeof(result) };
 
 	item.partition_id[15] = 1;
@@ -214,7 +220,8 @@ START_TEST(cut_other_calls)
 				script_knobs.die_late = late;
 				rc = calls[i]();
 				over = !script_died();
-				ck_assert_msg(rc == QRET_DONE || rc == QRET_ERR_CONNECTION, "call %zu cut at %ld: %d", i, n, rc);
+				ck_assert_msg(rc == QRET_DONE || rc == QRET_ERR_CONNECTION,
+				              "call %zu cut at %ld: %d", i, n, rc);
 				memset(&script_knobs, 0, sizeof(script_knobs));
 				ck_assert_int_eq(calls[i](), QRET_DONE);
 				world_end();
@@ -227,9 +234,16 @@ END_TEST
 
 int main(void)
 {
-	const TTest *tests[] = { cut_owned,        cut_owned_late,       cut_borrowed,         cut_borrowed_late,
-	                         cut_first_lane,   cut_second_lane,      cut_refused_by_libpq, cut_refused_borrowed,
-	                         cut_other_calls,  NULL };
+	const TTest *tests[] = { cut_owned,
+		                 cut_owned_late,
+		                 cut_borrowed,
+		                 cut_borrowed_late,
+		                 cut_first_lane,
+		                 cut_second_lane,
+		                 cut_refused_by_libpq,
+		                 cut_refused_borrowed,
+		                 cut_other_calls,
+		                 NULL };
 
 	return unit_run("fault_cut", tests);
 }

@@ -10,8 +10,10 @@ static struct qret_ctx *ctx;
 /* Out of memory is said, or the call did without. */
 static void assert_clean(int rc, const char *call, long n)
 {
-	REQUIRE(rc == QRET_DONE || rc == QRET_PARTIAL || rc == QRET_ERR_NOMEM || rc == QRET_ERR_CONNECTION,
-	              "%s, allocation %ld: %d, %s", call, n, rc, ctx == NULL ? "" : qret_error_message(ctx));
+	REQUIRE(rc == QRET_DONE || rc == QRET_PARTIAL || rc == QRET_ERR_NOMEM ||
+	                rc == QRET_ERR_CONNECTION,
+	        "%s, allocation %ld: %d, %s", call, n, rc,
+	        ctx == NULL ? "" : qret_error_message(ctx));
 }
 
 static void on_record(void *user_data, const struct qret_log_record *record)
@@ -42,7 +44,8 @@ static void live(long n)
 	rc = qret_connect(ctx, "host=server");
 	REQUIRE(rc == QRET_DONE || rc == QRET_ERR_NOMEM, "connect, allocation %ld: %d", n, rc);
 	if (rc != QRET_DONE)
-		REQUIRE(qret_connect(ctx, "host=server") == QRET_DONE, "connect again, allocation %ld", n);
+		REQUIRE(qret_connect(ctx, "host=server") == QRET_DONE,
+		        "connect again, allocation %ld", n);
 	rc = qret_worklist_build(ctx, &list);
 	assert_clean(rc, "worklist_build", n);
 	REQUIRE((rc == QRET_DONE) == (list != NULL), "worklist_build, allocation %ld", n);
@@ -93,7 +96,8 @@ START_TEST(memory_context_survives)
 		assert_clean(qret_run_cycle(world.ctx, &report), "run_cycle", n);
 		failed = memory_failed();
 		memory_end();
-		ck_assert_msg(qret_run_cycle(world.ctx, &report) == QRET_DONE, "allocation %ld: %s", n, qret_error_message(world.ctx));
+		ck_assert_msg(qret_run_cycle(world.ctx, &report) == QRET_DONE, "allocation %ld: %s",
+		              n, qret_error_message(world.ctx));
 		ck_assert_int_eq(world_left(), 0);
 		world_end();
 	}
@@ -117,7 +121,8 @@ END_TEST
 
 int main(void)
 {
-	const TTest *tests[] = { memory_each_allocation, memory_context_survives, memory_none_left_at_all, NULL };
+	const TTest *tests[] = { memory_each_allocation, memory_context_survives,
+		                 memory_none_left_at_all, NULL };
 
 	return unit_run("fault_memory", tests);
 }

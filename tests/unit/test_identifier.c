@@ -21,9 +21,10 @@ START_TEST(identifier_valid)
 	ck_assert(identifier_is_valid("@log@"));
 	ck_assert(identifier_is_valid(repeated('x', 63)));
 	/* 31 characters of two bytes and one: 63 bytes. */
-	ck_assert(identifier_is_valid("\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9"
-	                              "\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9"
-	                              "\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9x"));
+	ck_assert(identifier_is_valid(
+		"\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9"
+		"\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9"
+		"\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9x"));
 }
 END_TEST
 
@@ -79,7 +80,8 @@ END_TEST
 START_TEST(relation_valid)
 {
 	static const char *const valid[] = {
-		"event", "app.event", "\"app\".event", "app.\"ev.ent\"", "\"a\"\"b\".\"c\"", "Schema.Table", "a b.c d",
+		"event",        "app.event", "\"app\".event", "app.\"ev.ent\"", "\"a\"\"b\".\"c\"",
+		"Schema.Table", "a b.c d",
 	};
 
 	for (size_t i = 0; i < COUNT_OF(valid); i++)
@@ -90,7 +92,8 @@ END_TEST
 START_TEST(relation_refused)
 {
 	static const char *const refused[] = {
-		"", ".", "a.", ".a", "a.b.c", "\"a", "\"a\"b", "a\"b", "\"\"", "\"a\".", "\"a\"\"", "a.\"b", "\"a\".b\"", "\xff.a",
+		"",     ".",    "a.",     ".a",      "a.b.c", "\"a",       "\"a\"b",
+		"a\"b", "\"\"", "\"a\".", "\"a\"\"", "a.\"b", "\"a\".b\"", "\xff.a",
 	};
 
 	for (size_t i = 0; i < COUNT_OF(refused); i++)
@@ -134,9 +137,16 @@ END_TEST
 
 int main(void)
 {
-	const TTest *tests[] = { identifier_valid, identifier_refused, identifier_quoted, literal_quoted,
-	                         literal_backslash_is_escaped, relation_valid, relation_refused, relation_quoted,
-	                         relation_longest_fits, NULL };
+	const TTest *tests[] = { identifier_valid,
+		                 identifier_refused,
+		                 identifier_quoted,
+		                 literal_quoted,
+		                 literal_backslash_is_escaped,
+		                 relation_valid,
+		                 relation_refused,
+		                 relation_quoted,
+		                 relation_longest_fits,
+		                 NULL };
 
 	return unit_run("identifier", tests);
 }

@@ -75,7 +75,8 @@ END_TEST
 
 int main(void)
 {
-	const TTest *tests[] = { idset_counts_each_once, idset_collisions, idset_cleared_keeps_memory, NULL };
+	const TTest *tests[] = { idset_counts_each_once, idset_collisions,
+		                 idset_cleared_keeps_memory, NULL };
 
 	return unit_run("idset", tests);
 }

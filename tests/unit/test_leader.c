@@ -177,12 +177,14 @@ START_TEST(lease_by_hand)
 	struct qret_step_result result = { .size = sizeof(result) };
 
 	begin("'granted 42 f 0");
-	ck_assert_int_eq(qret_step(world.ctx, QRET_PHASE_METRICS_PURGE, NULL, &result), QRET_ERR_STATE);
+	ck_assert_int_eq(qret_step(world.ctx, QRET_PHASE_METRICS_PURGE, NULL, &result),
+	                 QRET_ERR_STATE);
 	ck_assert_int_eq(qret_gate_take(world.ctx), QRET_DONE);
 	ck_assert_int_eq(qret_step(world.ctx, QRET_PHASE_METRICS_PURGE, NULL, &result), QRET_DONE);
 	ck_assert_int_ge(fences, 1);
 	ck_assert_int_eq(qret_gate_release(world.ctx), QRET_DONE);
-	ck_assert_int_eq(qret_step(world.ctx, QRET_PHASE_METRICS_PURGE, NULL, &result), QRET_ERR_STATE);
+	ck_assert_int_eq(qret_step(world.ctx, QRET_PHASE_METRICS_PURGE, NULL, &result),
+	                 QRET_ERR_STATE);
 	world_end();
 }
 END_TEST
@@ -207,15 +209,15 @@ END_TEST
 int main(void)
 {
 	const TTest *tests[] = { lease_fences_every_step,
-	                         lease_barrier_after_takeover,
-	                         lease_barrier_not_passed,
-	                         lease_not_granted,
-	                         lease_fence_lost,
-	                         lease_renewed_in_long_cycle,
-	                         lease_stop_hands_over,
-	                         lease_by_hand,
-	                         lease_or_none_behind_a_pooler,
-	                         NULL };
+		                 lease_barrier_after_takeover,
+		                 lease_barrier_not_passed,
+		                 lease_not_granted,
+		                 lease_fence_lost,
+		                 lease_renewed_in_long_cycle,
+		                 lease_stop_hands_over,
+		                 lease_by_hand,
+		                 lease_or_none_behind_a_pooler,
+		                 NULL };
 
 	return unit_run("leader", tests);
 }

@@ -11,11 +11,11 @@ static struct log tested;
 static bool in_callback;
 
 static struct {
-	int     count;
+	int count;
 	int32_t level;
-	char    event[64], text[2048];
+	char event[64], text[2048];
 	int64_t suppressed;
-	bool    was_in_callback;
+	bool was_in_callback;
 } seen;
 
 static void on_record(void *user_data, const struct qret_log_record *record)
@@ -150,7 +150,9 @@ START_TEST(log_numbers_and_uuids)
 	line_number(&line, "least", INT64_MIN);
 	line_number(&line, "zero", 0);
 	line_uuid(&line, "partition", id);
-	ck_assert_str_eq(line.text, "event=swept least=-9223372036854775808 zero=0 partition=ab000000-0000-0000-0000-000000000000");
+	ck_assert_str_eq(
+		line.text,
+		"event=swept least=-9223372036854775808 zero=0 partition=ab000000-0000-0000-0000-000000000000");
 }
 END_TEST
 
@@ -168,7 +170,8 @@ static void assert_is_a_line(const struct line *line)
 /* What does not fit is cut so that the rest still parses; later keys are left out whole. */
 START_TEST(log_long_values_are_cut)
 {
-	static const char *const units[] = { "x", "\xe2\x82\xac", "\xff", "\"", "\n", "\xc2\x80", "\xf0\x9f\x98\x80" };
+	static const char *const units[] = { "x",        "\xe2\x82\xac",    "\xff", "\"", "\n",
+		                             "\xc2\x80", "\xf0\x9f\x98\x80" };
 
 	for (size_t i = 0; i < COUNT_OF(units); i++) {
 		for (size_t shift = 0; shift < 9; shift++) {
@@ -218,15 +221,15 @@ END_TEST
 int main(void)
 {
 	const TTest *tests[] = { log_level_gate,
-	                         log_record_delivered,
-	                         log_rate_limit,
-	                         log_limits_are_as_decided,
-	                         log_gate_is_before_limit,
-	                         log_values_quoted,
-	                         log_numbers_and_uuids,
-	                         log_long_values_are_cut,
-	                         log_random_bytes_are_one_line,
-	                         NULL };
+		                 log_record_delivered,
+		                 log_rate_limit,
+		                 log_limits_are_as_decided,
+		                 log_gate_is_before_limit,
+		                 log_values_quoted,
+		                 log_numbers_and_uuids,
+		                 log_long_values_are_cut,
+		                 log_random_bytes_are_one_line,
+		                 NULL };
 
 	return unit_run("log", tests);
 }

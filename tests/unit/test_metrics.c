@@ -12,8 +12,8 @@ static struct metrics tested;
 static bool in_callback;
 
 static struct {
-	int    kind, times;
-	char   name[96], phase[32];
+	int kind, times;
+	char name[96], phase[32];
 	double value;
 } seen[SERIES_MOST];
 static int seen_count;
@@ -25,7 +25,8 @@ static void on_metric(void *user_data, const struct qret_metric *metric)
 	ck_assert_ptr_eq(user_data, seen);
 	ck_assert_uint_eq(metric->size, sizeof(*metric));
 	ck_assert(in_callback);
-	while (at < seen_count && (strcmp(seen[at].name, metric->name) != 0 || strcmp(seen[at].phase, metric->phase) != 0))
+	while (at < seen_count && (strcmp(seen[at].name, metric->name) != 0 ||
+	                           strcmp(seen[at].phase, metric->phase) != 0))
 		at++;
 	ck_assert_int_lt(at, SERIES_MOST);
 	if (at == seen_count)
@@ -41,7 +42,8 @@ static void begin(void)
 {
 	memset(seen, 0, sizeof(seen));
 	seen_count = 0;
-	tested = (struct metrics){ .fn = on_metric, .user_data = seen, .in_callback = &in_callback };
+	tested =
+		(struct metrics){ .fn = on_metric, .user_data = seen, .in_callback = &in_callback };
 }
 
 static double value_of(const char *name)
@@ -76,7 +78,9 @@ START_TEST(metrics_table)
 		for (const char *at = metric.name; *at != '\0'; at++)
 			ck_assert(islower((unsigned char)*at) || *at == '_');
 		/* Prometheus: a counter, and nothing else, ends with _total. */
-		ck_assert_int_eq(strlen(metric.name) > 6 && strcmp(metric.name + strlen(metric.name) - 6, "_total") == 0,
+		ck_assert_int_eq(strlen(metric.name) > 6 &&
+		                         strcmp(metric.name + strlen(metric.name) - 6, "_total") ==
+		                                 0,
 		                 metric.kind == QRET_METRIC_COUNTER);
 		ck_assert_str_ne(metric.help, "");
 		ck_assert_str_ne(metric.unit, "");
@@ -92,7 +96,9 @@ END_TEST
 /* A cycle tells every series but the histograms, each once; a step its own histogram. */
 START_TEST(metrics_each_once)
 {
-	struct qret_cycle_report report = { .segments_deleted = 7, .elapsed_us = 1500000, .outcome = QRET_DONE };
+	struct qret_cycle_report report = { .segments_deleted = 7,
+		                            .elapsed_us = 1500000,
+		                            .outcome = QRET_DONE };
 	int histograms = 0;
 
 	begin();
@@ -122,10 +128,12 @@ START_TEST(metrics_by_outcome)
 {
 	static const struct {
 		int32_t outcome;
-		double  failed, skipped;
+		double failed, skipped;
 	} rows[] = {
-		{ QRET_DONE, 0, 0 },    { QRET_PARTIAL, 0, 0 }, { QRET_BUDGET, 0, 0 },        { QRET_STOPPED, 0, 0 },
-		{ QRET_BUSY, 0, 1 },    { QRET_STANDBY, 0, 1 }, { QRET_PAUSED, 0, 1 },        { QRET_ERR_CONNECTION, 1, 0 },
+		{ QRET_DONE, 0, 0 },    { QRET_PARTIAL, 0, 0 },
+		{ QRET_BUDGET, 0, 0 },  { QRET_STOPPED, 0, 0 },
+		{ QRET_BUSY, 0, 1 },    { QRET_STANDBY, 0, 1 },
+		{ QRET_PAUSED, 0, 1 },  { QRET_ERR_CONNECTION, 1, 0 },
 		{ QRET_ERR_SQL, 1, 0 }, { QRET_ERR_LEADER_LOST, 1, 0 },
 	};
 
@@ -155,7 +163,8 @@ END_TEST
 
 int main(void)
 {
-	const TTest *tests[] = { metrics_table, metrics_each_once, metrics_by_outcome, metrics_nobody_listens, NULL };
+	const TTest *tests[] = { metrics_table, metrics_each_once, metrics_by_outcome,
+		                 metrics_nobody_listens, NULL };
 
 	return unit_run("metrics", tests);
 }

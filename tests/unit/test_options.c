@@ -41,8 +41,8 @@ START_TEST(options_table_is_complete)
 		ck_assert_str_eq(info.name, option_name((enum option)i));
 		ck_assert_str_ne(info.help, "");
 		ck_assert_str_ne(info.range, "");
-		ck_assert(strcmp(info.type, "bool") == 0 || strcmp(info.type, "int") == 0 || strcmp(info.type, "enum") == 0 ||
-		          strcmp(info.type, "text") == 0);
+		ck_assert(strcmp(info.type, "bool") == 0 || strcmp(info.type, "int") == 0 ||
+		          strcmp(info.type, "enum") == 0 || strcmp(info.type, "text") == 0);
 		ck_assert_ptr_nonnull(info.env);
 		for (uint32_t j = 0; j < i; j++) {
 			struct qret_option_info other = info_of(j);
@@ -84,7 +84,8 @@ START_TEST(options_number_ranges)
 	for (uint32_t i = 0; i < OPTION_COUNT; i++) {
 		struct qret_option_info info = info_of(i);
 		char least[32], most[32], beyond[40];
-		bool floor = strcmp(info.name, "partition_cleanup_days") == 0 || strcmp(info.name, "metrics_retention_days") == 0;
+		bool floor = strcmp(info.name, "partition_cleanup_days") == 0 ||
+		             strcmp(info.name, "metrics_retention_days") == 0;
 
 		if (strcmp(info.type, "int") != 0)
 			continue;
@@ -97,7 +98,9 @@ START_TEST(options_number_ranges)
 			snprintf(beyond, sizeof(beyond), "%lld", atoll(most) + 1);
 			ck_assert_msg(set(info.name, beyond) == QRET_ERR_OPTION, "%s", info.name);
 			snprintf(beyond, sizeof(beyond), "%lld", atoll(least) - 1);
-			ck_assert_msg(set(info.name, beyond) == (floor ? QRET_DONE : QRET_ERR_OPTION), "%s", info.name);
+			ck_assert_msg(set(info.name, beyond) ==
+			                      (floor ? QRET_DONE : QRET_ERR_OPTION),
+			              "%s", info.name);
 			ck_assert_int_eq(clamped, floor);
 		}
 		ck_assert_str_eq(get(info.name), floor ? least : most);
@@ -109,14 +112,31 @@ END_TEST
 START_TEST(options_number_syntax)
 {
 	static const char *const refused[] = {
-		"",     " ",   "5 ",  " 5",   "+5",  "5s",  "5.0", "0x10", "1e3",
-		"five", "NaN", "inf", "--5", "-",   "5,0", "18446744073709551617",
-		"9223372036854775808", "-9223372036854775809", "99999999999999999999999999",
+		"",
+		" ",
+		"5 ",
+		" 5",
+		"+5",
+		"5s",
+		"5.0",
+		"0x10",
+		"1e3",
+		"five",
+		"NaN",
+		"inf",
+		"--5",
+		"-",
+		"5,0",
+		"18446744073709551617",
+		"9223372036854775808",
+		"-9223372036854775809",
+		"99999999999999999999999999",
 	};
 
 	options_init(&options);
 	for (size_t i = 0; i < COUNT_OF(refused); i++) {
-		ck_assert_msg(set("interval_ms", refused[i]) == QRET_ERR_OPTION, "\"%s\"", refused[i]);
+		ck_assert_msg(set("interval_ms", refused[i]) == QRET_ERR_OPTION, "\"%s\"",
+		              refused[i]);
 		ck_assert_int_eq(options.number[OPTION_INTERVAL_MS], 5000);
 	}
 	ck_assert_int_eq(set("gate_key", "-9223372036854775807"), QRET_DONE);
@@ -141,7 +161,8 @@ START_TEST(options_bool_words)
 		ck_assert_str_eq(get("partition_cleanup"), "false");
 	}
 	for (size_t i = 0; i < COUNT_OF(neither); i++)
-		ck_assert_msg(set("partition_cleanup", neither[i]) == QRET_ERR_OPTION, "\"%s\"", neither[i]);
+		ck_assert_msg(set("partition_cleanup", neither[i]) == QRET_ERR_OPTION, "\"%s\"",
+		              neither[i]);
 	options_free(&options);
 }
 END_TEST
@@ -174,7 +195,9 @@ START_TEST(options_names)
 	ck_assert_str_eq(get("log_schema"), "We\"ird.Sch\xc3\xa9ma");
 	ck_assert_int_eq(set("log_schema", ""), QRET_ERR_OPTION);
 	ck_assert_int_eq(set("log_schema", "\xff\xfe"), QRET_ERR_OPTION);
-	ck_assert_int_eq(set("log_schema", "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"), QRET_ERR_OPTION);
+	ck_assert_int_eq(set("log_schema",
+	                     "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"),
+	                 QRET_ERR_OPTION);
 	ck_assert_str_eq(get("log_schema"), "We\"ird.Sch\xc3\xa9ma");
 	ck_assert_int_eq(set("log_schema", NULL), QRET_DONE);
 	ck_assert_str_eq(get("log_schema"), "queen");
@@ -326,7 +349,8 @@ END_TEST
 /* Seconds that no longer fit as milliseconds must not wrap into a small number. */
 START_TEST(options_environment_scale_overflow)
 {
-	static const char *const huge[] = { "9223372036854775807", "9223372036854776", "18446744073709552" };
+	static const char *const huge[] = { "9223372036854775807", "9223372036854776",
+		                            "18446744073709552" };
 	bool raised[OPTION_COUNT];
 
 	clear_environment();
@@ -362,22 +386,22 @@ END_TEST
 int main(void)
 {
 	const TTest *tests[] = { options_table_is_complete,
-	                         options_default_is_accepted,
-	                         options_number_ranges,
-	                         options_number_syntax,
-	                         options_bool_words,
-	                         options_choice,
-	                         options_names,
-	                         options_null_is_default,
-	                         options_refusal_says_option_value_range,
-	                         options_refusal_of_long_value,
-	                         options_get_truncates,
-	                         options_floor_clamps,
-	                         options_environment_units,
-	                         options_environment_all_or_nothing,
-	                         options_environment_scale_overflow,
-	                         options_environment_floor,
-	                         NULL };
+		                 options_default_is_accepted,
+		                 options_number_ranges,
+		                 options_number_syntax,
+		                 options_bool_words,
+		                 options_choice,
+		                 options_names,
+		                 options_null_is_default,
+		                 options_refusal_says_option_value_range,
+		                 options_refusal_of_long_value,
+		                 options_get_truncates,
+		                 options_floor_clamps,
+		                 options_environment_units,
+		                 options_environment_all_or_nothing,
+		                 options_environment_scale_overflow,
+		                 options_environment_floor,
+		                 NULL };
 
 	return unit_run("options", tests);
 }

@@ -33,8 +33,10 @@ START_TEST(phase_arms_in_order)
 {
 	begin();
 	ck_assert_int_eq(world_cycle(&report), QRET_DONE);
-	ck_assert_str_eq(arms, "'succeeded @1700000000000000 7776000 5000 -|'settled @1700000000000000 7776000 5000 -|"
-	                       "'own_window @1700000000000000 7776000 5000 -|'default_window @1700000000000000 7776000 5000 -|");
+	ck_assert_str_eq(
+		arms,
+		"'succeeded @1700000000000000 7776000 5000 -|'settled @1700000000000000 7776000 5000 -|"
+		"'own_window @1700000000000000 7776000 5000 -|'default_window @1700000000000000 7776000 5000 -|");
 	ck_assert_int_eq(report.clock_us, WORLD_CLOCK_US);
 	ck_assert_int_eq(script_sent("worklist_scan"), 0);
 	world_end();
@@ -48,7 +50,9 @@ START_TEST(phase_cursor_is_carried)
 	arm_answer = "3 9 1 0 2 'c1 f 100";
 	answers_left = 1;
 	ck_assert_int_eq(world_cycle(&report), QRET_DONE);
-	ck_assert_contains(arms, "'succeeded @1700000000000000 7776000 5000 -|'succeeded @1700000000000000 7776000 5000 'c1|'settled");
+	ck_assert_contains(
+		arms,
+		"'succeeded @1700000000000000 7776000 5000 -|'succeeded @1700000000000000 7776000 5000 'c1|'settled");
 	ck_assert_contains(arms, "'settled @1700000000000000 7776000 5000 -|");
 	ck_assert_int_eq(report.events_deleted, 3);
 	ck_assert_int_eq(report.events_succeeded, 3);
@@ -182,7 +186,8 @@ static int cleanups;
 
 static const char *clean_up(struct script_call *call)
 {
-	static const char *const answers[] = { "0 f 100 #5", "2 f 100 #9", "0 f 100 #9", "1 t 100 -" };
+	static const char *const answers[] = { "0 f 100 #5", "2 f 100 #9", "0 f 100 #9",
+		                               "1 t 100 -" };
 	static const char *const after[] = { "-", "#5", "#9", "-" };
 
 	if (strcmp(call->statement, "step_cleanup_v2") != 0)
@@ -240,7 +245,8 @@ START_TEST(phase_step_by_hand_goes_through_units)
 	ck_assert_int_eq(result.rows_deleted, 1000);
 	ck_assert_int_eq(result.done, 0);
 	for (int i = 0; i < 5; i++) {
-		ck_assert_int_eq(qret_step(world.ctx, QRET_PHASE_METRICS_PURGE, NULL, &result), QRET_DONE);
+		ck_assert_int_eq(qret_step(world.ctx, QRET_PHASE_METRICS_PURGE, NULL, &result),
+		                 QRET_DONE);
 		ck_assert_int_eq(result.done, 0);
 	}
 	ck_assert_int_eq(qret_step(world.ctx, QRET_PHASE_METRICS_PURGE, NULL, &result), QRET_DONE);
@@ -252,18 +258,18 @@ END_TEST
 int main(void)
 {
 	const TTest *tests[] = { phase_arms_in_order,
-	                         phase_cursor_is_carried,
-	                         phase_cursor_that_stands_still,
-	                         phase_prune_failure_is_partial,
-	                         phase_prune_sub_cadence,
-	                         phase_prune_beside_a_busy_host,
-	                         phase_prune_defers_for_ever_if_told,
-	                         phase_prune_limit_is_a_budget,
-	                         phase_prune_switched_off,
-	                         phase_cleanup_follows_its_cursor,
-	                         phase_metrics_purge_drains,
-	                         phase_step_by_hand_goes_through_units,
-	                         NULL };
+		                 phase_cursor_is_carried,
+		                 phase_cursor_that_stands_still,
+		                 phase_prune_failure_is_partial,
+		                 phase_prune_sub_cadence,
+		                 phase_prune_beside_a_busy_host,
+		                 phase_prune_defers_for_ever_if_told,
+		                 phase_prune_limit_is_a_budget,
+		                 phase_prune_switched_off,
+		                 phase_cleanup_follows_its_cursor,
+		                 phase_metrics_purge_drains,
+		                 phase_step_by_hand_goes_through_units,
+		                 NULL };
 
 	return unit_run("phase", tests);
 }

@@ -19,20 +19,24 @@ static int objects_of(const struct sql_entry *entries)
 	int count = 0;
 
 	for (; entries->kind != NULL; entries++)
-		count += strncmp(entries->kind, "object", 6) == 0 && strstr(entries->kind, "-if-streams") == NULL;
+		count += strncmp(entries->kind, "object", 6) == 0 &&
+		         strstr(entries->kind, "-if-streams") == NULL;
 	return count;
 }
 
 START_TEST(schema_install_sends_every_entry)
 {
 	static const struct {
-		const char             *part;
+		const char *part;
 		const struct sql_entry *entries;
-	} parts[] = { { "broker", sql_install_broker }, { "log", sql_install_log }, { "event", sql_install_event } };
+	} parts[] = { { "broker", sql_install_broker },
+		      { "log", sql_install_log },
+		      { "event", sql_install_event } };
 
 	for (size_t i = 0; i < COUNT_OF(parts); i++) {
 		world_begin(0, 0);
-		ck_assert_msg(qret_schema_install(world.ctx, parts[i].part) == QRET_DONE, "%s", qret_error_message(world.ctx));
+		ck_assert_msg(qret_schema_install(world.ctx, parts[i].part) == QRET_DONE, "%s",
+		              qret_error_message(world.ctx));
 		ck_assert_int_gt(entries_of(parts[i].entries), 0);
 		ck_assert_int_eq(script_sent("install_object"), objects_of(parts[i].entries));
 		ck_assert_int_eq(world_logged("event=installed"), 1);
@@ -57,7 +61,8 @@ static const char *fail_objects(struct script_call *call)
 /* Meeting load or another installer is no failure: the same statement again, a bounded number of times. */
 START_TEST(schema_install_tries_again)
 {
-	static const char *const passing[] = { "ERROR 55P03 locked", "ERROR 40P01 deadlock", "ERROR 23505 a race", "ERROR 42723 exists",
+	static const char *const passing[] = { "ERROR 55P03 locked", "ERROR 40P01 deadlock",
+		                               "ERROR 23505 a race", "ERROR 42723 exists",
 		                               "ERROR XX000 tuple concurrently updated" };
 
 	for (size_t i = 0; i < COUNT_OF(passing); i++) {
@@ -121,7 +126,8 @@ START_TEST(schema_install_stops_between_statements)
 		script_knobs.stop = stop;
 		script_knobs.stop_at = n;
 		rc = qret_schema_install(world.ctx, "broker");
-		ck_assert_int_eq(rc, script_died() || script_knobs.stop_at == 0 ? QRET_STOPPED : QRET_DONE);
+		ck_assert_int_eq(rc, script_died() || script_knobs.stop_at == 0 ? QRET_STOPPED
+		                                                                : QRET_DONE);
 		world_end();
 		if (rc == QRET_DONE)
 			return;
@@ -156,8 +162,8 @@ START_TEST(schema_version_answers)
 {
 	static const struct {
 		const char *answer;
-		int         rc;
-		int32_t     version;
+		int rc;
+		int32_t version;
 	} rows[] = {
 		{ "1", QRET_DONE, 1 },
 		{ "-", QRET_DONE, 0 },
@@ -200,14 +206,14 @@ END_TEST
 int main(void)
 {
 	const TTest *tests[] = { schema_install_sends_every_entry,
-	                         schema_install_tries_again,
-	                         schema_install_failure_names_file,
-	                         schema_install_leaves_foreign_functions,
-	                         schema_install_stops_between_statements,
-	                         schema_install_cut_at_calls,
-	                         schema_version_answers,
-	                         schema_version_borrowed,
-	                         NULL };
+		                 schema_install_tries_again,
+		                 schema_install_failure_names_file,
+		                 schema_install_leaves_foreign_functions,
+		                 schema_install_stops_between_statements,
+		                 schema_install_cut_at_calls,
+		                 schema_version_answers,
+		                 schema_version_borrowed,
+		                 NULL };
 
 	return unit_run("schema", tests);
 }

@@ -21,7 +21,11 @@ END_TEST
 START_TEST(session_keywords_of_the_host_stay)
 {
 	world_begin(1, 1);
-	ck_assert_int_eq(qret_connect(world.ctx, "host=server keepalives_idle=99 tcp_user_timeout=5 fallback_application_name=mine"), QRET_DONE);
+	ck_assert_int_eq(
+		qret_connect(
+			world.ctx,
+			"host=server keepalives_idle=99 tcp_user_timeout=5 fallback_application_name=mine"),
+		QRET_DONE);
 	ck_assert_int_eq(world_cycle(&report), QRET_DONE);
 	ck_assert_str_eq(script_keyword(1, "keepalives_idle"), "99");
 	ck_assert_str_eq(script_keyword(1, "tcp_user_timeout"), "5");
@@ -61,7 +65,8 @@ START_TEST(session_prefer_standby_makes_two_passes)
 
 	world_begin(1, 1);
 	script_connects(behaviours, COUNT_OF(behaviours));
-	ck_assert_int_eq(qret_connect(world.ctx, "host=a,b target_session_attrs=prefer-standby"), QRET_DONE);
+	ck_assert_int_eq(qret_connect(world.ctx, "host=a,b target_session_attrs=prefer-standby"),
+	                 QRET_DONE);
 	ck_assert_int_eq(world_cycle(&report), QRET_DONE);
 	ck_assert_str_eq(script_keyword(1, "target_session_attrs"), "standby");
 	ck_assert_str_eq(script_keyword(2, "target_session_attrs"), "standby");
@@ -98,10 +103,12 @@ START_TEST(session_flush_stalls)
 		world_begin(5, 30);
 		script_knobs.flush_stalls = stalls;
 		ck_assert_int_eq(qret_cycle_begin(world.ctx), QRET_DONE);
-		while (before = script_knobs.flush_stalls, (rc = qret_cycle_process(world.ctx)) == QRET_MORE || rc == QRET_WAIT) {
+		while (before = script_knobs.flush_stalls,
+		       (rc = qret_cycle_process(world.ctx)) == QRET_MORE || rc == QRET_WAIT) {
 			if (rc == QRET_MORE)
 				continue;
-			ck_assert_int_eq(qret_poll_fds(world.ctx, fds, COUNT_OF(fds), &count), QRET_DONE);
+			ck_assert_int_eq(qret_poll_fds(world.ctx, fds, COUNT_OF(fds), &count),
+			                 QRET_DONE);
 			ck_assert_uint_eq(count, 2);
 			if (world.ctx->lanes[0].session.state == SESSION_CONNECTING) {
 				ck_assert_int_eq(qret_wait(world.ctx), QRET_DONE);
@@ -135,8 +142,10 @@ static const char *have_effect(struct script_call *call)
 	return effect & SCRIPT_TWICE ? "ERROR P0001 once and again" : NULL;
 }
 
-static const char *const every_statement[] = { "settings", "facts", "schema_version", "gate_take", "worklist_scan",
-	                                       "step_retention_v2", "metrics_purge", "gate_release" };
+static const char *const every_statement[] = { "settings",       "facts",
+	                                       "schema_version", "gate_take",
+	                                       "worklist_scan",  "step_retention_v2",
+	                                       "metrics_purge",  "gate_release" };
 
 /* The whole cycle with this effect on each statement in turn; what is released late is a warning only. */
 static void assert_each(unsigned flags, int32_t delay_ms, int code)
@@ -149,8 +158,8 @@ static void assert_each(unsigned flags, int32_t delay_ms, int code)
 		effect_on = every_statement[i];
 		effect = flags;
 		effect_delay_ms = delay_ms;
-		ck_assert_msg(world_cycle(&report) == (released ? QRET_DONE : code), "%s: %d, %s", every_statement[i], report.outcome,
-		              qret_error_message(world.ctx));
+		ck_assert_msg(world_cycle(&report) == (released ? QRET_DONE : code), "%s: %d, %s",
+		              every_statement[i], report.outcome, qret_error_message(world.ctx));
 		ck_assert_int_eq(world_logged("event=release_failed"), i >= 4);
 		ck_assert_int_eq(script_open(), 0);
 		if (!released) {
@@ -258,7 +267,10 @@ START_TEST(session_notices)
 		effect = SCRIPT_NOTICE;
 		effect_delay_ms = 0;
 		ck_assert_int_eq(world_cycle(&report), QRET_DONE);
-		ck_assert_int_ge(world_logged("event=notice severity=WARNING message=\"careful,\\nserver speaking\""), 1);
+		ck_assert_int_ge(
+			world_logged(
+				"event=notice severity=WARNING message=\"careful,\\nserver speaking\""),
+			1);
 		world_end();
 	}
 }
@@ -277,7 +289,8 @@ START_TEST(session_borrowed_loss_taints)
 		effect_on = "step_retention_v2";
 		effect = effects[i];
 		effect_delay_ms = effects[i] == 0 ? SCRIPT_NEVER : 0;
-		ck_assert_int_eq(world_cycle(&report), effects[i] == 0 ? QRET_ERR_TIMEOUT : QRET_ERR_CONNECTION);
+		ck_assert_int_eq(world_cycle(&report),
+		                 effects[i] == 0 ? QRET_ERR_TIMEOUT : QRET_ERR_CONNECTION);
 		ck_assert_int_eq(qret_error_is_retryable(world.ctx), 0);
 		ck_assert_int_eq(world_cycle(&report), QRET_ERR_CONNECTION);
 		ck_assert_contains(qret_error_hint(world.ctx), "detach");
@@ -315,22 +328,22 @@ END_TEST
 int main(void)
 {
 	const TTest *tests[] = { session_keywords,
-	                         session_keywords_of_the_host_stay,
-	                         session_host_by_host,
-	                         session_prefer_standby_makes_two_passes,
-	                         session_deaf_server_is_a_timeout,
-	                         session_flush_stalls,
-	                         session_hang_meets_deadline,
-	                         session_endless_silence,
-	                         session_endless_chatter,
-	                         session_death_in_each_statement,
-	                         session_two_errors_for_one,
-	                         session_slow_answers,
-	                         session_no_limit_waits,
-	                         session_notices,
-	                         session_borrowed_loss_taints,
-	                         session_borrowed_error_is_contained,
-	                         NULL };
+		                 session_keywords_of_the_host_stay,
+		                 session_host_by_host,
+		                 session_prefer_standby_makes_two_passes,
+		                 session_deaf_server_is_a_timeout,
+		                 session_flush_stalls,
+		                 session_hang_meets_deadline,
+		                 session_endless_silence,
+		                 session_endless_chatter,
+		                 session_death_in_each_statement,
+		                 session_two_errors_for_one,
+		                 session_slow_answers,
+		                 session_no_limit_waits,
+		                 session_notices,
+		                 session_borrowed_loss_taints,
+		                 session_borrowed_error_is_contained,
+		                 NULL };
 
 	return unit_run("session", tests);
 }

@@ -5,8 +5,8 @@
 #include "sqlstate.h"
 
 static const struct {
-	const char          *sqlstate;
-	int                  code;
+	const char *sqlstate;
+	int code;
 	enum sqlstate_action action;
 } expected[] = {
 	{ "QR001", QRET_ERR_SQL, SQLSTATE_LOCKED },
@@ -66,7 +66,8 @@ START_TEST(sqlstate_table)
 
 		ck_assert_ptr_nonnull(rule);
 		ck_assert_msg(rule->code == expected[i].code, "code of %s", expected[i].sqlstate);
-		ck_assert_msg(rule->action == expected[i].action, "action of %s", expected[i].sqlstate);
+		ck_assert_msg(rule->action == expected[i].action, "action of %s",
+		              expected[i].sqlstate);
 		ck_assert_ptr_nonnull(rule->hint);
 	}
 }
@@ -78,8 +79,10 @@ START_TEST(sqlstate_permanent_has_hint)
 	for (size_t i = 0; i < COUNT_OF(expected); i++) {
 		const struct sqlstate_rule *rule = sqlstate_rule(expected[i].sqlstate);
 
-		if (rule->action == SQLSTATE_PERMANENT && strcmp(expected[i].sqlstate, "0A000") != 0)
-			ck_assert_msg(rule->hint[0] != '\0', "no hint for %s", expected[i].sqlstate);
+		if (rule->action == SQLSTATE_PERMANENT &&
+		    strcmp(expected[i].sqlstate, "0A000") != 0)
+			ck_assert_msg(rule->hint[0] != '\0', "no hint for %s",
+			              expected[i].sqlstate);
 	}
 }
 END_TEST

@@ -17,7 +17,8 @@ static void stop(void)
 /* What may still be sent after a stop: the release, and what surrounds it. */
 static bool is_allowed(const char *statement)
 {
-	static const char *const allowed[] = { "gate_release", "begin", "commit", "set", "settings" };
+	static const char *const allowed[] = { "gate_release", "begin", "commit", "set",
+		                               "settings" };
 
 	for (size_t i = 0; i < COUNT_OF(allowed); i++) {
 		if (strcmp(statement, allowed[i]) == 0)
@@ -60,10 +61,12 @@ static void sweep(bool attached, const char *lanes)
 		rc = world_cycle(&report);
 		over = stopped_at == 0;
 		/* A stop that came when nothing was left to begin changes nothing. */
-		ck_assert_msg(rc == QRET_STOPPED || rc == QRET_DONE, "stop at %ld: %d, %s", n, rc, qret_error_message(world.ctx));
+		ck_assert_msg(rc == QRET_STOPPED || rc == QRET_DONE, "stop at %ld: %d, %s", n, rc,
+		              qret_error_message(world.ctx));
 		if (rc == QRET_DONE)
 			ck_assert_int_eq(world_left(), 0);
-		ck_assert_msg(begun_after == 0, "stop at %ld: %d statements began after it", n, begun_after);
+		ck_assert_msg(begun_after == 0, "stop at %ld: %d statements began after it", n,
+		              begun_after);
 		ck_assert_int_eq(report.segments_deleted, world.deleted);
 		ck_assert_int_eq(script_sent("gate_take"), script_sent("gate_release"));
 		script_knobs.stop_at = 0;
@@ -190,9 +193,10 @@ END_TEST
 
 int main(void)
 {
-	const TTest *tests[] = { stop_at_every_call,      stop_at_every_call_borrowed, stop_at_every_call_of_lanes,
-	                         stop_beside_hung_server, stop_beside_deaf_server,     stop_ends_the_wait,
-	                         stop_wakes_a_hosts_loop, NULL };
+	const TTest *tests[] = { stop_at_every_call,          stop_at_every_call_borrowed,
+		                 stop_at_every_call_of_lanes, stop_beside_hung_server,
+		                 stop_beside_deaf_server,     stop_ends_the_wait,
+		                 stop_wakes_a_hosts_loop,     NULL };
 
 	return unit_run("stop", tests);
 }

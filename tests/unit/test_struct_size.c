@@ -7,7 +7,7 @@
 
 struct known {
 	uint32_t size, a;
-	int64_t  b, c;
+	int64_t b, c;
 };
 
 #define LEAST 16
@@ -121,13 +121,13 @@ END_TEST
 int main(void)
 {
 	const TTest *tests[] = { struct_check_bounds,
-	                         struct_write_older_caller,
-	                         struct_write_newer_caller_is_zeroed,
-	                         struct_write_refused_touches_nothing,
-	                         struct_read_older_caller_is_zero_filled,
-	                         struct_read_unknown_tail,
-	                         struct_layouts_are_as_published,
-	                         NULL };
+		                 struct_write_older_caller,
+		                 struct_write_newer_caller_is_zeroed,
+		                 struct_write_refused_touches_nothing,
+		                 struct_read_older_caller_is_zero_filled,
+		                 struct_read_unknown_tail,
+		                 struct_layouts_are_as_published,
+		                 NULL };
 
 	return unit_run("struct_size", tests);
 }

@@ -11,7 +11,9 @@
 static void assert_expands(const char *text, const char *expected)
 {
 	static const struct template_name names[] = {
-		{ "log", "\"queen\"" }, { "log_literal", "'queen'" }, { "empty", "" }, { "tricky", "@log@" }, { NULL, NULL },
+		{ "log", "\"queen\"" }, { "log_literal", "'queen'" },
+		{ "empty", "" },        { "tricky", "@log@" },
+		{ NULL, NULL },
 	};
 	char *expanded = template_expand(text, names);
 
@@ -55,13 +57,15 @@ static void assert_no_token(const char *text)
 	for (const char *at = strchr(text, '@'); at != NULL; at = strchr(at + 1, '@')) {
 		size_t width = strspn(at + 1, "abcdefghijklmnopqrstuvwxyz_");
 
-		ck_assert_msg(width == 0 || at[1 + width] != '@', "%.*s is left", (int)width + 2, at);
+		ck_assert_msg(width == 0 || at[1 + width] != '@', "%.*s is left", (int)width + 2,
+		              at);
 	}
 }
 
 START_TEST(template_every_text_is_filled)
 {
-	static const struct sql_entry *const parts[] = { sql_install_broker, sql_install_log, sql_install_event };
+	static const struct sql_entry *const parts[] = { sql_install_broker, sql_install_log,
+		                                         sql_install_event };
 	struct template_names *names;
 	struct statements statements = { 0 };
 	struct options options;
@@ -80,7 +84,8 @@ START_TEST(template_every_text_is_filled)
 	template_names_free(names);
 	ck_assert_int_eq(statements_build(&statements, &options), QRET_DONE);
 	for (int i = 0; i < STATEMENT_COUNT; i++) {
-		if (i != STATEMENT_METRICS_PURGE && i != STATEMENT_SCHEMA_VERSION && i != STATEMENT_INSTALL_OBJECT)
+		if (i != STATEMENT_METRICS_PURGE && i != STATEMENT_SCHEMA_VERSION &&
+		    i != STATEMENT_INSTALL_OBJECT)
 			assert_no_token(statements.texts[i]);
 	}
 	for (int i = 0; i < METRICS_TABLES; i++)
@@ -94,7 +99,8 @@ END_TEST
 
 static const char *value_of(const struct template_names *names, const char *token)
 {
-	for (const struct template_name *name = template_names_list(names); name->token != NULL; name++) {
+	for (const struct template_name *name = template_names_list(names); name->token != NULL;
+	     name++) {
 		if (strcmp(name->token, token) == 0)
 			return name->value;
 	}
@@ -148,7 +154,8 @@ END_TEST
 /* The widest names there are, in every option at once. */
 START_TEST(template_longest_names)
 {
-	static const char *const schemas[] = { "log_schema", "streams_schema", "event_schema", "grant_role" };
+	static const char *const schemas[] = { "log_schema", "streams_schema", "event_schema",
+		                               "grant_role" };
 	static const char *const tables[] = { "event_table", "delivery_table", "success_table" };
 	struct template_names *names;
 	struct options options;
@@ -186,7 +193,8 @@ START_TEST(statements_follow_options)
 	options_init(&options);
 	set(&options, "log_schema", "o\"ther");
 	ck_assert_int_eq(statements_build(&statements, &options), QRET_DONE);
-	ck_assert_contains(statements.texts[STATEMENT_WORKLIST_SCAN], "\"o\"\"ther\".log_partitions");
+	ck_assert_contains(statements.texts[STATEMENT_WORKLIST_SCAN],
+	                   "\"o\"\"ther\".log_partitions");
 	ck_assert_contains(statements.metrics[0], "\"o\"\"ther\".\"worker_metrics\"");
 	ck_assert_contains(statements.metrics[4], "\"timestamp\"");
 	ck_assert_contains(statements.log_version, "\"o\"\"ther\".retention_schema");
@@ -204,9 +212,9 @@ END_TEST
 int main(void)
 {
 	const TTest *tests[] = { template_expanded,         template_value_is_not_expanded,
-	                         template_unknown_stays,    template_every_text_is_filled,
-	                         template_names_are_quoted, template_longest_names,
-	                         statements_follow_options, NULL };
+		                 template_unknown_stays,    template_every_text_is_filled,
+		                 template_names_are_quoted, template_longest_names,
+		                 statements_follow_options, NULL };
 
 	return unit_run("template", tests);
 }

@@ -18,10 +18,26 @@ END_TEST
 START_TEST(text_character_invalid)
 {
 	static const char *const broken[] = {
-		"\x80",             "\xbf",     "\xc0\x80",         "\xc1\xbf",         "\xc3",
-		"\xc3\x28",         "\xe0\x80\x80", "\xe0\x9f\xbf", "\xed\xa0\x80",     "\xed\xbf\xbf",
-		"\xe2\x82",         "\xe2\x28\xa1", "\xf0\x80\x80\x80", "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80",
-		"\xf5\x80\x80\x80", "\xff",     "\xfe",             "\xf0\x9f\x98",     "\xf0\x9f",
+		"\x80",
+		"\xbf",
+		"\xc0\x80",
+		"\xc1\xbf",
+		"\xc3",
+		"\xc3\x28",
+		"\xe0\x80\x80",
+		"\xe0\x9f\xbf",
+		"\xed\xa0\x80",
+		"\xed\xbf\xbf",
+		"\xe2\x82",
+		"\xe2\x28\xa1",
+		"\xf0\x80\x80\x80",
+		"\xf0\x8f\xbf\xbf",
+		"\xf4\x90\x80\x80",
+		"\xf5\x80\x80\x80",
+		"\xff",
+		"\xfe",
+		"\xf0\x9f\x98",
+		"\xf0\x9f",
 	};
 
 	for (size_t i = 0; i < COUNT_OF(broken); i++)
@@ -99,7 +115,8 @@ END_TEST
 
 START_TEST(text_copy_drops_character_cut_by_formatter)
 {
-	static const char *const cut[] = { "ab\xc3", "ab\xe2", "ab\xe2\x82", "ab\xf0\x9f\x98", "ab\xf0\x9f", "ab\xf0" };
+	static const char *const cut[] = { "ab\xc3",         "ab\xe2",     "ab\xe2\x82",
+		                           "ab\xf0\x9f\x98", "ab\xf0\x9f", "ab\xf0" };
 	char target[16];
 
 	for (size_t i = 0; i < COUNT_OF(cut); i++) {
@@ -123,14 +140,14 @@ END_TEST
 int main(void)
 {
 	const TTest *tests[] = { text_character_valid,
-	                         text_character_invalid,
-	                         text_character_agrees_with_decoder,
-	                         text_copy_fits,
-	                         text_copy_cuts_at_character,
-	                         text_copy_drops_newlines,
-	                         text_copy_drops_character_cut_by_formatter,
-	                         text_copy_onto_itself,
-	                         NULL };
+		                 text_character_invalid,
+		                 text_character_agrees_with_decoder,
+		                 text_copy_fits,
+		                 text_copy_cuts_at_character,
+		                 text_copy_drops_newlines,
+		                 text_copy_drops_character_cut_by_formatter,
+		                 text_copy_onto_itself,
+		                 NULL };
 
 	return unit_run("text", tests);
 }

@@ -82,7 +82,8 @@ END_TEST
 
 START_TEST(parameter_uuid_arrays)
 {
-	static const uint8_t header[] = { 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0x0b, 0x86, 0, 0, 0, 2, 0, 0, 0, 1 };
+	static const uint8_t header[] = { 0,    0,    0, 1, 0, 0, 0, 0, 0, 0,
+		                          0x0b, 0x86, 0, 0, 0, 2, 0, 0, 0, 1 };
 	uint8_t array[60], id[16];
 	struct parameters parameters = { 0 };
 
@@ -123,7 +124,8 @@ static PGresult *result_of(int columns, const char *const *values, const int *le
 
 START_TEST(result_integers)
 {
-	static const char *const values[] = { "\xff\xfe", "\xff\xff\xff\xfd", "\x7f\xff\xff\xff\xff\xff\xff\xff", NULL, "\x01" };
+	static const char *const values[] = { "\xff\xfe", "\xff\xff\xff\xfd",
+		                              "\x7f\xff\xff\xff\xff\xff\xff\xff", NULL, "\x01" };
 	static const int lengths[] = { 2, 4, 8, 0, 1 };
 	PGresult *result = result_of(5, values, lengths);
 
@@ -143,13 +145,16 @@ END_TEST
 
 START_TEST(result_timestamps)
 {
-	static const char *const values[] = { "\0\0\0\0\0\0\0\0", "\x7f\xff\xff\xff\xff\xff\xff\xff", "\x80\0\0\0\0\0\0\0", NULL };
+	static const char *const values[] = { "\0\0\0\0\0\0\0\0",
+		                              "\x7f\xff\xff\xff\xff\xff\xff\xff",
+		                              "\x80\0\0\0\0\0\0\0", NULL };
 	static const int lengths[] = { 8, 8, 8, 0 };
 	PGresult *result = result_of(4, values, lengths);
 
 	ck_assert_int_eq(result_timestamp(result, 0, 0), EPOCH_US);
-	ck_assert_int_eq(result_timestamp(result, 0, 1), INT64_MAX);      /* infinity */
-	ck_assert_int_eq(result_timestamp(result, 0, 2), QRET_CUTOFF_OFF); /* -infinity: nothing is older */
+	ck_assert_int_eq(result_timestamp(result, 0, 1), INT64_MAX); /* infinity */
+	ck_assert_int_eq(result_timestamp(result, 0, 2),
+	                 QRET_CUTOFF_OFF); /* -infinity: nothing is older */
 	ck_assert_int_eq(result_timestamp(result, 0, 3), QRET_CUTOFF_OFF);
 	result_free(result);
 }
@@ -157,7 +162,9 @@ END_TEST
 
 START_TEST(result_bools_uuids_texts)
 {
-	static const char *const values[] = { "\1", "\0", "\0\0\0\1", "0123456789abcdef", "short", "caf\xc3\xa9", NULL };
+	static const char *const values[] = {
+		"\1", "\0", "\0\0\0\1", "0123456789abcdef", "short", "caf\xc3\xa9", NULL
+	};
 	static const int lengths[] = { 1, 1, 4, 16, 5, 5, 0 };
 	PGresult *result = result_of(7, values, lengths);
 	uint8_t id[16] = { 0 };
@@ -219,7 +226,8 @@ END_TEST
 
 START_TEST(uuid_as_text)
 {
-	static const uint8_t id[16] = { 0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef, 0, 0, 0, 0, 0, 0, 0, 0xff };
+	static const uint8_t id[16] = { 0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef,
+		                        0,    0,    0,    0,    0,    0,    0,    0xff };
 	char text[UUID_TEXT_BYTES];
 
 	uuid_text(id, text);
@@ -230,15 +238,15 @@ END_TEST
 int main(void)
 {
 	const TTest *tests[] = { parameter_integers,
-	                         parameter_nulls,
-	                         parameter_timestamps,
-	                         parameter_uuid_arrays,
-	                         result_integers,
-	                         result_timestamps,
-	                         result_bools_uuids_texts,
-	                         result_row_out_of_range_is_null,
-	                         uuid_as_text,
-	                         NULL };
+		                 parameter_nulls,
+		                 parameter_timestamps,
+		                 parameter_uuid_arrays,
+		                 result_integers,
+		                 result_timestamps,
+		                 result_bools_uuids_texts,
+		                 result_row_out_of_range_is_null,
+		                 uuid_as_text,
+		                 NULL };
 
 	return unit_run("value", tests);
 }

@@ -126,9 +126,13 @@ END_TEST
 
 int main(void)
 {
-	const TTest *tests[] = { wake_stop_is_sticky,         wake_stop_with_a_full_pipe, wake_keeps_errno,
-	                         wake_descriptors_do_not_leak, wake_from_signal_handler,  wake_from_another_thread,
-	                         NULL };
+	const TTest *tests[] = { wake_stop_is_sticky,
+		                 wake_stop_with_a_full_pipe,
+		                 wake_keeps_errno,
+		                 wake_descriptors_do_not_leak,
+		                 wake_from_signal_handler,
+		                 wake_from_another_thread,
+		                 NULL };
 
 	return unit_run("wake", tests);
 }

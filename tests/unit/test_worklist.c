@@ -36,7 +36,8 @@ static void page_add(PGresult *page, uint32_t number)
 		id[i] = (uint8_t)(number >> (24 - 8 * i));
 	clock_bytes[7] = 1;
 	PQsetvalue(page, row, 0, (char *)clock_bytes, 8);
-	PQsetvalue(page, row, 1, number == UINT32_MAX ? NULL : (char *)id, number == UINT32_MAX ? -1 : 16);
+	PQsetvalue(page, row, 1, number == UINT32_MAX ? NULL : (char *)id,
+	           number == UINT32_MAX ? -1 : 16);
 	PQsetvalue(page, row, 2, (char *)id, 16);
 	PQsetvalue(page, row, 3, (char *)clock_bytes, 8);
 	for (int column = 4; column < 7; column++)
@@ -223,7 +224,10 @@ END_TEST
 START_TEST(worklist_get_checks_size)
 {
 	struct qret_worklist *list = worklist_new();
-	struct { struct qret_work_item item; char tail[64]; } larger;
+	struct {
+		struct qret_work_item item;
+		char tail[64];
+	} larger;
 	PGresult *page = page_new();
 
 	begin();
@@ -250,16 +254,16 @@ END_TEST
 int main(void)
 {
 	const TTest *tests[] = { pager_reads_items,
-	                         pager_reads_clock_alone,
-	                         pager_keeps_first_clock,
-	                         pager_full_page_is_followed,
-	                         pager_refresh_switches_missing_off,
-	                         pager_grows_stale,
-	                         worklist_outlives_context,
-	                         worklist_limit,
-	                         worklist_null_and_sizes,
-	                         worklist_get_checks_size,
-	                         NULL };
+		                 pager_reads_clock_alone,
+		                 pager_keeps_first_clock,
+		                 pager_full_page_is_followed,
+		                 pager_refresh_switches_missing_off,
+		                 pager_grows_stale,
+		                 worklist_outlives_context,
+		                 worklist_limit,
+		                 worklist_null_and_sizes,
+		                 worklist_get_checks_size,
+		                 NULL };
 
 	return unit_run("worklist", tests);
 }

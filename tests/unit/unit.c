@@ -30,7 +30,11 @@ bool unit_is_utf8(const char *text)
 
 	while (*text != '\0') {
 		unsigned char lead = (unsigned char)*text++;
-		int tail = lead < 0x80 ? 0 : lead >> 5 == 6 ? 1 : lead >> 4 == 14 ? 2 : lead >> 3 == 30 ? 3 : -1;
+		int tail = lead < 0x80       ? 0
+		           : lead >> 5 == 6  ? 1
+		           : lead >> 4 == 14 ? 2
+		           : lead >> 3 == 30 ? 3
+		                             : -1;
 		uint32_t point = tail == 0 ? lead : lead & (0x3fu >> (tail & 7));
 
 		if (tail < 0)

@@ -22,15 +22,16 @@ bool unit_is_utf8(const char *text);
 int unit_open_descriptors(void);
 
 /* As ck_assert_msg, without its bookkeeping: for what is checked at every call, or while memory is short. */
-#define REQUIRE(condition, ...)                                                                    \
-	do {                                                                                       \
-		if (!(condition))                                                                  \
-			ck_abort_msg(__VA_ARGS__);                                                 \
+#define REQUIRE(condition, ...)                    \
+	do {                                       \
+		if (!(condition))                  \
+			ck_abort_msg(__VA_ARGS__); \
 	} while (0)
 
-#define ck_assert_contains(text, part)                                                             \
-	ck_assert_msg(strstr((text), (part)) != NULL, "\"%s\" does not contain \"%s\"", (text), (part))
-#define ck_assert_lacks(text, part)                                                                \
+#define ck_assert_contains(text, part)                                                          \
+	ck_assert_msg(strstr((text), (part)) != NULL, "\"%s\" does not contain \"%s\"", (text), \
+	              (part))
+#define ck_assert_lacks(text, part) \
 	ck_assert_msg(strstr((text), (part)) == NULL, "\"%s\" contains \"%s\"", (text), (part))
 
 #endif
