@@ -32,7 +32,8 @@ static int cycle(const char *conninfo)
 	rc = qret_connect(ctx, conninfo);
 	if (rc == QRET_DONE)
 		rc = qret_run_cycle(ctx, &report);
-	seen += strlen(qret_error_message(ctx)) + strlen(qret_error_hint(ctx)) + strlen(qret_error_sqlstate(ctx));
+	seen += strlen(qret_error_message(ctx)) + strlen(qret_error_hint(ctx)) +
+	        strlen(qret_error_sqlstate(ctx));
 	qret_ctx_free(ctx);
 	return rc;
 }

@@ -38,8 +38,13 @@ def main(conninfo, options, seconds):
             # A stopped context says so at once, or its last cycle's outcome first.
             if code == qret.STOPPED:
                 break
-            say(end=time.monotonic(), code=qret.types.name_of(code), report=report,
-                message=context.message, sqlstate=context.sqlstate)
+            say(
+                end=time.monotonic(),
+                code=qret.types.name_of(code),
+                report=report,
+                message=context.message,
+                sqlstate=context.sqlstate,
+            )
             while context.next_cycle_us() > context.lib.qret_now_us():
                 if time.monotonic() > until:
                     break

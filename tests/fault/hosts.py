@@ -54,7 +54,9 @@ class Host:
 
     def ends(self, *codes):
         """What it said at the end of its cycles, of all or of those outcomes."""
-        return [line for line in self.lines if "end" in line and (not codes or line["code"] in codes)]
+        return [
+            line for line in self.lines if "end" in line and (not codes or line["code"] in codes)
+        ]
 
     def signal(self, number):
         if self.process.poll() is None:

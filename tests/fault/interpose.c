@@ -61,37 +61,39 @@ static int strike(PGconn *connection, const char *name)
 	return 0;
 }
 
-#define AROUND(type, name, failure, parameters, arguments)                      \
-	type name parameters                                                     \
-	{                                                                        \
-		if (strike(connection, #name))                                   \
-			return failure;                                          \
-		return ((type(*) parameters)real(#name)) arguments;              \
+#define AROUND(type, name, failure, parameters, arguments)         \
+	type name parameters                                       \
+	{                                                          \
+		if (strike(connection, #name))                     \
+			return failure;                            \
+		return ((type(*) parameters)real(#name))arguments; \
 	}
 
-AROUND(int, PQconnectPoll, 0, (PGconn *connection), (connection))
-AROUND(int, PQconsumeInput, 0, (PGconn *connection), (connection))
-AROUND(int, PQflush, -1, (PGconn *connection), (connection))
-AROUND(int, PQpipelineSync, 0, (PGconn *connection), (connection))
-AROUND(int, PQenterPipelineMode, 0, (PGconn *connection), (connection))
-AROUND(int, PQexitPipelineMode, 0, (PGconn *connection), (connection))
-AROUND(int, PQsetnonblocking, -1, (PGconn *connection, int wanted), (connection, wanted))
-AROUND(PGresult *, PQgetResult, NULL, (PGconn *connection), (connection))
+AROUND(int, PQconnectPoll, 0, (PGconn * connection), (connection))
+AROUND(int, PQconsumeInput, 0, (PGconn * connection), (connection))
+AROUND(int, PQflush, -1, (PGconn * connection), (connection))
+AROUND(int, PQpipelineSync, 0, (PGconn * connection), (connection))
+AROUND(int, PQenterPipelineMode, 0, (PGconn * connection), (connection))
+AROUND(int, PQexitPipelineMode, 0, (PGconn * connection), (connection))
+AROUND(int, PQsetnonblocking, -1, (PGconn * connection, int wanted), (connection, wanted))
+AROUND(PGresult *, PQgetResult, NULL, (PGconn * connection), (connection))
 AROUND(int, PQsendQueryParams, 0,
-       (PGconn *connection, const char *text, int count, const unsigned *types, const char *const *values,
-        const int *lengths, const int *formats, int format),
+       (PGconn * connection, const char *text, int count, const unsigned *types,
+        const char *const *values, const int *lengths, const int *formats, int format),
        (connection, text, count, types, values, lengths, formats, format))
-AROUND(int, PQsendPrepare, 0, (PGconn *connection, const char *name, const char *text, int count, const unsigned *types),
+AROUND(int, PQsendPrepare, 0,
+       (PGconn * connection, const char *name, const char *text, int count, const unsigned *types),
        (connection, name, text, count, types))
 AROUND(int, PQsendQueryPrepared, 0,
-       (PGconn *connection, const char *name, int count, const char *const *values, const int *lengths, const int *formats,
-        int format),
+       (PGconn * connection, const char *name, int count, const char *const *values,
+        const int *lengths, const int *formats, int format),
        (connection, name, count, values, lengths, formats, format))
 
 PGconn *PQconnectStartParams(const char *const *keywords, const char *const *values, int expand)
 {
 	PGconn *(*start)(const char *const *, const char *const *, int) =
-		(PGconn * (*)(const char *const *, const char *const *, int)) real("PQconnectStartParams");
+		(PGconn * (*)(const char *const *, const char *const *, int))
+			real("PQconnectStartParams");
 	PGconn *connection;
 
 	if (mode == FAIL && calls + 1 == target) {

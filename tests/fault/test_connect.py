@@ -86,7 +86,7 @@ def test_deaf_host_costs_the_connect_limit():
 
 
 def test_deaf_first_host_and_a_good_second(db, proxy):
-    """The limit is each host's own: libpq's asynchronous connect would sit on the first for ever."""
+    """The limit is each host's own: libpq by itself would sit on the first for ever."""
     bulk.backlog(db, 1, 3)
     with servers.deaf() as port:
         dsn = servers.conninfo([port, proxy.port], dbname=db.name)

@@ -1,4 +1,4 @@
-"""B12, B38 to B42, B47, B66, B81, B83, B84: several instances, held locks, rows and objects that go away."""
+"""B12, B38 to B42, B47, B66, B81, B83, B84: held locks, several instances, things that go away."""
 
 import threading
 import time
@@ -36,7 +36,7 @@ def crowd(count, work):
 
 @pytest.mark.parametrize("step_version", ["1", "2"])
 def test_instances_without_a_gate_never_deadlock(db, step_version):
-    """B12, B40: four at once on one backlog: every row once, no 40P01, counts agree with the audit."""
+    """B12, B40: four at once on one backlog: every row once, no 40P01, exact counts."""
     bulk.backlog(db, 30, 20)
     before = deadlocks(db)
     counted, codes = [], []
@@ -146,7 +146,7 @@ def test_things_that_go_away_under_a_cycle(db):
 
 
 def test_null_settings_and_types(db):
-    """B47: NULL in every optional column is 'off', never 'all'; rows with NULLs are deleted as others are."""
+    """B47: NULL in an optional column is 'off', never 'all'; rows with NULLs go as others do."""
     bulk.backlog(db, 1, 3)
     nothing = bulk.queue(
         db,
@@ -157,8 +157,10 @@ def test_null_settings_and_types(db):
         max_wait_time_seconds=None,
     )
     bulk.segments(db, bulk.partitions(db, nothing, 2, 3600, "n"), 3, 7200)
-    db.sql("INSERT INTO queen.retention_history (partition_id, retention_type, executed_at)"
-           " VALUES (NULL, NULL, now() - interval '400 days')")
+    db.sql(
+        "INSERT INTO queen.retention_history (partition_id, retention_type, executed_at)"
+        " VALUES (NULL, NULL, now() - interval '400 days')"
+    )
     with qret.Context(db.dsn) as context:
         report = context.cycle()
     assert report["segments_deleted"] == 3 and report["metrics_purged"] == 1
@@ -232,13 +234,14 @@ def test_snapshot_held_elsewhere_is_no_hindrance(db):
 
 
 def test_prunes_side_by_side_with_writers(event_db):
-    """B41, B42: four prunes and a writer: no deadlock, every event once, the writer is not held up."""
+    """B41, B42: four prunes and a writer: no deadlock, each event once, no writer held up."""
     event_db.sql(
         "INSERT INTO outbox.event (name, payload, recorded_at)"
         " SELECT 'e', '{}', now() - interval '200 days' FROM generate_series(1, 4000)"
     )
     event_db.sql(
-        "INSERT INTO outbox.delivery (event_id, receiver_key, target, target_digest, status, succeeded_at)"
+        "INSERT INTO outbox.delivery"
+        " (event_id, receiver_key, target, target_digest, status, succeeded_at)"
         " SELECT id, 'r' || (random() * 5)::int, 't', 'd', 'succeeded', now() FROM outbox.event"
     )
     before = deadlocks(event_db)
@@ -250,7 +253,10 @@ def test_prunes_side_by_side_with_writers(event_db):
         with writer.cursor() as cursor:
             while not done.is_set():
                 started = time.monotonic()
-                cursor.execute("INSERT INTO outbox.event (name, payload, recorded_at) VALUES ('new', '{}', now()) RETURNING id")
+                cursor.execute(
+                    "INSERT INTO outbox.event (name, payload, recorded_at)"
+                    " VALUES ('new', '{}', now()) RETURNING id"
+                )
                 cursor.execute(
                     "INSERT INTO outbox.delivery (event_id, receiver_key, target, target_digest)"
                     " VALUES (%s, 'r1', 't', 'd')",

@@ -1,4 +1,4 @@
-"""B68, B69, B70: whatever byte is the last, the call returns once, says what it should, counts nothing twice.
+"""B68, B69, B70: whatever byte is the last, the call returns once and counts nothing twice.
 
 A real cycle is recorded, then played back and cut at every byte of either direction; the same is
 done to a real server at the edges of every message and at a sample of the bytes between.

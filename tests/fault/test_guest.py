@@ -1,4 +1,4 @@
-"""B35, B67, B72: a quiet guest. Nothing on stdout or stderr, no signal, no mask, no descriptor, safe under fork."""
+"""B35, B67, B72: a quiet guest: no output, no signal, no mask, no descriptor, safe under fork."""
 
 import json
 import os
@@ -100,11 +100,11 @@ def test_notices_on_a_borrowed_connection(db, capfd):
 def test_notices_while_connecting(cluster, proxy, capfd):
     """A server that complains before it lets us in, as the second host of the conninfo."""
     db = cluster.create_database(("broker", "log"))
-    cluster.admin(f'ALTER DATABASE "{db.name}" SET log_statement = \'none\'')
+    cluster.admin(f"ALTER DATABASE \"{db.name}\" SET log_statement = 'none'")
     name = db.name + "_icu"
     try:
         cluster.admin(
-            f'CREATE DATABASE "{name}" TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE \'en-US\''
+            f"CREATE DATABASE \"{name}\" TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE 'en-US'"
         )
         cluster.admin("UPDATE pg_database SET datcollversion = '0' WHERE datname = %s", name)
         for ports in ([proxy.port], [servers.closed_port(), proxy.port]):

@@ -1,4 +1,4 @@
-"""Hostile surroundings: roles and databases with settings nobody expects, encodings, clocks that differ."""
+"""Hostile surroundings: settings nobody expects, encodings, clocks that differ."""
 
 import os
 import shutil
@@ -18,9 +18,9 @@ ROLE = {
     "idle_session_timeout": "'1s'",
     "default_transaction_isolation": "'serializable'",
     "default_transaction_deferrable": "on",
-    "\"TimeZone\"": "'America/Sao_Paulo'",
-    "\"DateStyle\"": "'German, DMY'",
-    "\"IntervalStyle\"": "'sql_standard'",
+    '"TimeZone"': "'America/Sao_Paulo'",
+    '"DateStyle"': "'German, DMY'",
+    '"IntervalStyle"': "'sql_standard'",
     "search_path": "attacker, pg_catalog, queen",
     "bytea_output": "'escape'",
     "extra_float_digits": "'-15'",
@@ -39,12 +39,17 @@ ROLE = {
 # Functions and operators that an unqualified name would find first.
 ATTACKER = """
 CREATE SCHEMA attacker;
-CREATE FUNCTION attacker.now() RETURNS timestamptz LANGUAGE sql AS $$ SELECT '2999-01-01'::timestamptz $$;
-CREATE FUNCTION attacker.clock_timestamp() RETURNS timestamptz LANGUAGE sql AS $$ SELECT attacker.now() $$;
+CREATE FUNCTION attacker.now() RETURNS timestamptz
+    LANGUAGE sql AS $$ SELECT '2999-01-01'::timestamptz $$;
+CREATE FUNCTION attacker.clock_timestamp() RETURNS timestamptz
+    LANGUAGE sql AS $$ SELECT attacker.now() $$;
 CREATE FUNCTION attacker.count(bigint) RETURNS bigint LANGUAGE sql AS $$ SELECT 0::bigint $$;
-CREATE FUNCTION attacker.always(timestamptz, timestamptz) RETURNS bool LANGUAGE sql AS $$ SELECT true $$;
-CREATE OPERATOR attacker.< (LEFTARG = timestamptz, RIGHTARG = timestamptz, FUNCTION = attacker.always);
-CREATE OPERATOR attacker.>= (LEFTARG = timestamptz, RIGHTARG = timestamptz, FUNCTION = attacker.always);
+CREATE FUNCTION attacker.always(timestamptz, timestamptz) RETURNS bool
+    LANGUAGE sql AS $$ SELECT true $$;
+CREATE OPERATOR attacker.<
+    (LEFTARG = timestamptz, RIGHTARG = timestamptz, FUNCTION = attacker.always);
+CREATE OPERATOR attacker.>=
+    (LEFTARG = timestamptz, RIGHTARG = timestamptz, FUNCTION = attacker.always);
 CREATE TABLE attacker.log_partitions (id uuid);
 CREATE TABLE attacker.queues (id uuid);
 """
@@ -113,7 +118,9 @@ def test_nobody_sits_idle_in_a_transaction(db, hostile):
                     )
                     seen += cursor.fetchall()
             assert code == qret.DONE
-            bulk.segments(db, [r[0] for r in db.sql("SELECT id::text FROM queen.log_partitions")], 20, 3600)
+            bulk.segments(
+                db, [r[0] for r in db.sql("SELECT id::text FROM queen.log_partitions")], 20, 3600
+            )
     assert seen == []
 
 
@@ -129,9 +136,11 @@ def test_paused_between_batches_for_longer_than_the_idle_limit(db):
 def test_isolation_default_of_the_database(cluster, isolation):
     """B73: pushers beside it, no error surfaces, nothing is lost."""
     db = cluster.create_database(("broker", "log"))
-    cluster.admin(f'ALTER DATABASE "{db.name}" SET default_transaction_isolation = \'{isolation}\'')
+    cluster.admin(f"ALTER DATABASE \"{db.name}\" SET default_transaction_isolation = '{isolation}'")
     db.close()
-    _, ids = bulk.backlog(db, 4, 30, dedup_window_seconds=0, retention_enabled=True, retention_seconds=60)
+    _, ids = bulk.backlog(
+        db, 4, 30, dedup_window_seconds=0, retention_enabled=True, retention_seconds=60
+    )
     pusher = brokers.Broker(db)
     pusher.connection.set_session(isolation_level="READ COMMITTED", autocommit=True)
     pushed = 0

@@ -1,4 +1,4 @@
-"""Several lanes: one that idles, one that is lost, one that opens too late; the gate stays held by lane 0."""
+"""Several lanes: one that idles, one that is lost, one that opens too late."""
 
 import threading
 import time
@@ -19,7 +19,7 @@ def slow_partition(db, partition_id, seconds):
 
 @pytest.mark.parametrize("gate", ["session", "lease"])
 def test_lane_0_idles_while_another_works(db, gate):
-    """For several idle limits: its session lives, the gate is held all the time, nobody else gets in."""
+    """For several idle limits: its session lives, the gate stays held, nobody else gets in."""
     _, ids = bulk.backlog(db, 6, 2)
     slow_partition(db, ids[5], 0.7)
     bulk.segments(db, ids[5:], 4, 3600)
@@ -52,7 +52,7 @@ def test_lane_0_idles_while_another_works(db, gate):
 
 
 def test_gate_session_ended_while_lane_0_idles(db):
-    """Killed by an operator: noticed by the sign of life, and nothing more is sent on the other lane."""
+    """Killed by an operator: noticed by the sign of life; nothing more is sent elsewhere."""
     _, ids = bulk.backlog(db, 6, 2)
     slow_partition(db, ids[5], 0.2)
     bulk.segments(db, ids[5:], 40, 3600)

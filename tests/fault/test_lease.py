@@ -1,4 +1,4 @@
-"""L16, gate lease: one leader on the server's clock, a fence that lets nothing late through, one cadence."""
+"""L16, gate lease: one leader on the server's clock, a fence against what is late, one cadence."""
 
 import signal
 import threading
@@ -78,7 +78,9 @@ def test_lease_is_renewed_through_a_long_cycle(lease_db):
     support.slow_deletes(lease_db, 0.05)
     rival_codes = []
     options = dict(LEASE, lease_ms=500, batch_size=1)
-    with qret.Context(lease_db.dsn, **options) as context, qret.Context(lease_db.dsn, **options) as rival:
+    with qret.Context(lease_db.dsn, **options) as context, qret.Context(
+        lease_db.dsn, **options
+    ) as rival:
         done = threading.Event()
 
         def compete():
@@ -130,7 +132,7 @@ def test_lease_of_a_crashed_host_is_taken_over(lease_db):
 
 
 def test_lease_fence_stops_a_leader_that_slept(lease_db):
-    """SIGSTOP for longer than the lease: another takes over, and the sleeper deletes nothing more."""
+    """SIGSTOP for longer than the lease: another takes over, the sleeper deletes nothing more."""
     spies.install(lease_db)
     bulk.backlog(lease_db, 10, 30)
     support.slow_deletes(lease_db, 0.02)
@@ -149,7 +151,10 @@ def test_lease_fence_stops_a_leader_that_slept(lease_db):
                 run = [heir.process() for _ in range(1)]
                 code = run[0] if run[0] not in (qret.MORE, qret.WAIT) else None
                 if code is None:
-                    run_until(heir, lambda: heir.report()["steps"] or heir.report()["outcome"] != qret.MORE)
+                    run_until(
+                        heir,
+                        lambda: heir.report()["steps"] or heir.report()["outcome"] != qret.MORE,
+                    )
                     if heir.report()["outcome"] != qret.MORE:
                         code = heir.report()["outcome"]
                         continue
@@ -167,7 +172,7 @@ def test_lease_fence_stops_a_leader_that_slept(lease_db):
 
 
 def test_lease_barrier_waits_for_a_step_under_way(lease_db):
-    """The claim expires while one long step runs: the successor's first delete comes after its commit."""
+    """The claim expires while a long step runs: the successor's first delete comes after it."""
     spies.install(lease_db)
     _, ids = bulk.backlog(lease_db, 2, 5)
     support.fail_deletes_of(lease_db, ids[:1], "PERFORM pg_sleep(0.4)")
@@ -176,7 +181,9 @@ def test_lease_barrier_waits_for_a_step_under_way(lease_db):
     with hosts.Host(dsn + " application_name=slow", **options) as slow:
         slow.wait_for(lambda line: "begin" in line)
         assert support.eventually(
-            lambda: lease_db.one("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'")
+            lambda: lease_db.one(
+                "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
+            )
         )
         slow.signal(signal.SIGSTOP)
         with qret.Context(dsn + " application_name=next", **options) as heir:
@@ -206,7 +213,9 @@ def test_lease_graceful_stop_hands_over_at_once(lease_db):
     bulk.backlog(lease_db, 10, 10)
     support.slow_deletes(lease_db, 0.02)
     options = dict(LEASE, interval_ms=60_000, batch_size=1)
-    with qret.Context(lease_db.dsn, **options) as leader, qret.Context(lease_db.dsn, **options) as heir:
+    with qret.Context(lease_db.dsn, **options) as leader, qret.Context(
+        lease_db.dsn, **options
+    ) as heir:
         leader.begin()
         run_until(leader, lambda: leader.report()["steps"] > 3)
         assert heir.try_cycle()[0] == qret.BUSY

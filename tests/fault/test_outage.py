@@ -1,4 +1,4 @@
-"""B34, B51: a server that is stopped, killed, restarted or frozen; the host goes on and says little."""
+"""B34, B51: a server that is stopped, killed, restarted or frozen; the host says little."""
 
 import os
 import signal
@@ -68,7 +68,7 @@ def test_outage_is_survived_quietly(own, own_db):
 
 
 def test_outage_backs_off(own_db):
-    """The pause between two tries grows, with jitter, and a host that waits as told tries seldom."""
+    """The pause between two tries grows, with jitter; a host that waits as told tries seldom."""
     port = servers.closed_port()
     with qret.Context(servers.conninfo(port), **LIMITS) as context:
         pauses = []
@@ -77,7 +77,9 @@ def test_outage_backs_off(own_db):
             pauses.append((context.next_cycle_us() - context.lib.qret_now_us()) / 1e6)
     assert 0.1 < pauses[0] <= 0.6
     assert pauses[-1] > 20 and pauses[-1] < 70
-    for number, pause in enumerate(pauses):  # doubling from half a second, jittered down to its half
+    for number, pause in enumerate(
+        pauses
+    ):  # doubling from half a second, jittered down to its half
         most = min(0.5 * 2**number, 64)
         assert most * 0.45 < pause < most + 0.2
 

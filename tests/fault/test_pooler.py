@@ -100,7 +100,10 @@ def test_pooler_by_hand(pooled):
     bulk.backlog(db, 3, 5)
     with qret.Context(bouncer.dsn(db.name), **POOLED) as context:
         items = context.worklist_structs()[1]
-        assert context.call("step", qret.PHASE_RETENTION, items[0], qret.StepResult()) == qret.ERR_STATE
+        assert (
+            context.call("step", qret.PHASE_RETENTION, items[0], qret.StepResult())
+            == qret.ERR_STATE
+        )
         assert context.gate_take()
         assert sum(context.drain(qret.PHASE_RETENTION, item) for item in items) == 15
         context.gate_release()
@@ -124,7 +127,7 @@ def test_pooler_with_the_host_as_leader(pooled):
 
 
 def test_pooler_client_gone_without_a_word(pooled):
-    """B02: the socket of a leader closes in mid-cycle; a fresh instance sweeps within lease and interval."""
+    """B02: a leader's socket closes in mid-cycle; another sweeps within lease and interval."""
     db, bouncer = pooled
     bulk.backlog(db, 10, 5)
     support.slow_deletes(db, 0.02)
@@ -176,9 +179,13 @@ def test_pooler_three_instances(pooled):
     _, ids = bulk.backlog(db, 5, 4)
     options = dict(POOLED, interval_ms=int(1000 * INTERVAL), batch_size=2)
     stranded = []
-    with hosts.Host(bouncer.dsn(db.name, application_name="a"), seconds=30, **options) as a, hosts.Host(
+    with hosts.Host(
+        bouncer.dsn(db.name, application_name="a"), seconds=30, **options
+    ) as a, hosts.Host(
         bouncer.dsn(db.name, application_name="b"), seconds=30, **options
-    ) as b, hosts.Host(bouncer.dsn(db.name, application_name="c"), seconds=30, **options) as c:
+    ) as b, hosts.Host(
+        bouncer.dsn(db.name, application_name="c"), seconds=30, **options
+    ) as c:
         group = [a, b, c]
         for host in group:
             host.wait_for(lambda line: "ready" in line)

@@ -1,4 +1,4 @@
-"""One test a row of lib/sqlstate.c: what a SQLSTATE does to the item, to the cycle, and to trying again."""
+"""One test a row of lib/sqlstate.c: what a SQLSTATE does to the item and the cycle."""
 
 import os
 import re
@@ -11,7 +11,7 @@ from pg import bulk, qret
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SQL, CONNECTION, SCHEMA = qret.ERR_SQL, qret.ERR_CONNECTION, qret.ERR_SCHEMA
 
-# Prefix of a row -> (a SQLSTATE that it decides, what the cycle returns, code of the item's failure).
+# Prefix of a row -> (a SQLSTATE that it decides, what follows, the code of the failure).
 ENDS = "ends the cycle, tried again"
 MEND = "ends the cycle, somebody must mend something"
 SPARES = "spares the other items"

@@ -1,4 +1,4 @@
-"""B08: a peer that stops answering, at any point, costs one time limit; the gate is free soon after.
+"""B08: a peer that stops answering costs one time limit; the gate is free soon after.
 
 The limits are a second or less here. What a dead link does below TCP is test_dead_link.py's.
 """

@@ -15,13 +15,13 @@
 
 struct host {
 	struct qret_ctx *ctx;
-	pthread_t        thread;
-	int              cycles, good, errors;
-	long             lines;
+	pthread_t thread;
+	int cycles, good, errors;
+	long lines;
 };
 
 static struct host hosts[HOSTS];
-static atomic_int  over;
+static atomic_int over;
 
 static void on_log(void *user_data, const struct qret_log_record *record)
 {
@@ -47,7 +47,8 @@ static void *sweep(void *data)
 		host->good += rc == QRET_DONE || rc == QRET_BUSY;
 		if (rc < 0) {
 			host->errors++;
-			fprintf(stderr, "%s: %s\n", qret_strerror(rc), qret_error_message(host->ctx));
+			fprintf(stderr, "%s: %s\n", qret_strerror(rc),
+			        qret_error_message(host->ctx));
 		}
 		if (rc == QRET_STOPPED)
 			usleep(1000);
@@ -65,9 +66,14 @@ static void *meddle(void *data)
 		struct host *host = &hosts[rand_r(&seed) % HOSTS];
 
 		switch (rand_r(&seed) % 4) {
-		case 0: qret_stop(host->ctx); break;
-		case 1: qret_set_busy(host->ctx, (int32_t)(rand_r(&seed) % 2)); break;
-		default: qret_resume(host->ctx);
+		case 0:
+			qret_stop(host->ctx);
+			break;
+		case 1:
+			qret_set_busy(host->ctx, (int32_t)(rand_r(&seed) % 2));
+			break;
+		default:
+			qret_resume(host->ctx);
 		}
 		usleep(rand_r(&seed) % 3000);
 	}
@@ -82,7 +88,8 @@ int main(int argc, char **argv)
 	if (argc != 3)
 		return 2;
 	for (int i = 0; i < HOSTS; i++) {
-		if (qret_ctx_new(&hosts[i].ctx) != QRET_DONE || qret_connect(hosts[i].ctx, argv[1]) != QRET_DONE)
+		if (qret_ctx_new(&hosts[i].ctx) != QRET_DONE ||
+		    qret_connect(hosts[i].ctx, argv[1]) != QRET_DONE)
 			return 3;
 		qret_set_log(hosts[i].ctx, QRET_LOG_DEBUG, on_log, &hosts[i], NULL);
 		qret_set_metrics(hosts[i].ctx, on_metric, &hosts[i], NULL);

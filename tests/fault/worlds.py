@@ -6,9 +6,7 @@ from cycle import support
 from pg import bulk, qret
 
 SEGMENTS = 4
-OLD_METRIC = (
-    "INSERT INTO queen.system_metrics (\"timestamp\") VALUES (now() - interval '400 days')"
-)
+OLD_METRIC = "INSERT INTO queen.system_metrics (\"timestamp\") VALUES (now() - interval '400 days')"
 
 
 LAST = "ffffffff-ffff-ffff-ffff-ffffffffffff"
@@ -45,7 +43,8 @@ def audited(db):
 def dropped(db):
     """Partitions deleted, as the audit rows have them."""
     return db.one(
-        "SELECT count(*) FROM queen.retention_history WHERE retention_type = '__partition_deleted__'"
+        "SELECT count(*) FROM queen.retention_history"
+        " WHERE retention_type = '__partition_deleted__'"
     )
 
 

@@ -1,4 +1,4 @@
-"""Three hosts for minutes; one of them is killed with SIGKILL every few seconds and another started.
+"""Three hosts for minutes; every few seconds one is killed with SIGKILL and another started.
 
     /usr/bin/python3 tests/soak/soak.py [--minutes N] [--gate session|lease] [--pooler]
 
@@ -26,7 +26,9 @@ PARTITIONS = 12
 INTERVAL_MS = 2000
 SLACK_SECONDS = 1.5  # starting a process on a busy machine is not the library's doing
 
-Result = collections.namedtuple("Result", "cycles killed pushed audited gaps overlaps unguarded errors")
+Result = collections.namedtuple(
+    "Result", "cycles killed pushed audited gaps overlaps unguarded errors"
+)
 
 
 class Soak:
