@@ -1,0 +1,89 @@
+"""Many partitions with little in each: P5."""
+
+import contextlib
+import subprocess
+import sys
+
+from bench import baselines, data
+from bench.measure import Row, alternate, context, drained, median, require, seconds, spread
+
+STALE = 20 * data.HOUR
+DELAY = 0.001
+
+
+@contextlib.contextmanager
+def slow_link(port):
+    """A port behind which the server is, DELAY away each way; the proxy has a process of its own."""
+    command = [sys.executable, "-m", "bench.delay_proxy", str(port), str(DELAY)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as link:
+        yield int(link.stdout.readline())
+        link.stdin.close()
+
+
+def _source(bench, partitions):
+    return bench.filled(
+        f"small_{partitions}", lambda db: data.crowd(db, partitions, STALE, 10, known=False)
+    )
+
+
+def _ours(bench, partitions, conninfo):
+    db = _source(bench, partitions)
+    with context(db, conninfo(db)) as library:
+        took, reports = seconds(drained, library)
+    deleted = [sum(r[name] for r in reports) for name in ("segments_deleted", "txns_purged")]
+    require(deleted == [partitions] * 2, f"{deleted} deleted of {partitions}")
+    trips = sum(r["round_trips"] for r in reports)
+    db.drop()
+    return took / partitions, trips
+
+
+def _seed(bench, partitions, settings):
+    db = _source(bench, partitions)
+    cycle = baselines.SeedCycle(db, **settings)
+    took, result = seconds(cycle.run)
+    cycle.close()
+    require(result == (partitions, partitions, 0), f"{result} deleted of {partitions}")
+    db.drop()
+    return took / partitions
+
+
+def p5(bench, scale):
+    """Over a socket and over a slow link."""
+    partitions = scale.of(10000, 200)
+    fewer = scale.of(2000, 100)
+    row = Row(
+        "P5",
+        f"{partitions} partitions with one stale segment and one sidecar row each, against one blocking"
+        " call a step",
+        ">= 4x on a local socket, >= 20x over a link with 1 ms each way",
+    )
+    near = alternate(
+        scale.rounds,
+        seed=lambda: _seed(bench, partitions, {}),
+        ours=lambda: _ours(bench, partitions, lambda db: db.dsn),
+    )
+    with slow_link(bench.port) as port:
+        far = alternate(
+            scale.rounds,
+            seed=lambda: _seed(bench, fewer, {"host": "127.0.0.1", "port": port}),
+            ours=lambda: _ours(
+                bench, partitions, lambda db: f"{db.dsn} host=127.0.0.1 port={port}"
+            ),
+        )
+    ratios, notes = [], []
+    for label, figures in (("socket", near), ("link", far)):
+        ours, seed = [t for t, _ in figures["ours"]], figures["seed"]
+        ratios.append(median(seed) / median(ours))
+        notes.append(
+            f"{label}: {median(ours) * 1e6:.0f} us a partition ({spread(ours, 1e6, '{:.0f}')}),"
+            f" {median([t for _, t in figures['ours']]):.0f} round trips; one call a step"
+            f" {median(seed) * 1e6:.0f} us ({spread(seed, 1e6, '{:.0f}')})"
+        )
+    notes.append(f"one call a step over the link: measured with {fewer} partitions")
+    return row.end(
+        f"{ratios[0]:.1f}x and {ratios[1]:.1f}x",
+        ratios[0] >= 4 and ratios[1] >= 20,
+        *notes,
+        round_trips=near["ours"][0][1],
+        partitions=partitions,
+    )
