@@ -1,11 +1,9 @@
 """Cycles with nothing to delete: P1, P7; and the memory of one that has much: P8."""
 
 import os
-import subprocess
-import sys
 
 from bench import baselines, data, server
-from bench.measure import Row, buffers, context, drained, median, require, seconds, spread
+from bench.measure import Row, buffers, child, context, drained, median, require, seconds
 
 QUEUES = 100
 FRESH = 60
@@ -136,6 +134,8 @@ def p7(bench, scale):
 CHILD = """
 import sys
 from bench.measure import context
+
+
 class Named: dsn = sys.argv[1]
 def resident():
     with open("/proc/self/statm") as file:
@@ -149,10 +149,8 @@ print(report["segments_deleted"], report["partitions"], before, resident())
 
 def _grown(db, partitions):
     """Pages that a process has grown by in a cycle over so many due partitions."""
-    done = subprocess.run(
-        [sys.executable, "-c", CHILD, db.dsn], stdout=subprocess.PIPE, text=True, check=True
-    )
-    deleted, stepped, before, after = map(int, done.stdout.split())
+    with child("-c", CHILD, db.dsn) as process:
+        deleted, stepped, before, after = map(int, process.stdout.read().split())
     require(deleted == partitions == stepped, f"{deleted} segments of {stepped} partitions")
     return (after - before) * os.sysconf("SC_PAGE_SIZE") / (1 << 20)
 

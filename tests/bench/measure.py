@@ -1,6 +1,9 @@
 """Rounds, medians, percentiles and the row that a measurement becomes."""
 
+import os
 import statistics
+import subprocess
+import sys
 import time
 from dataclasses import dataclass, field
 
@@ -94,6 +97,18 @@ def drained(library, most=50):
             return reports
         reports.append(report)
     raise AssertionError(f"not drained after {most} cycles")
+
+
+def child(*arguments, **pipes):
+    """Another Python of this kind, which finds the bench and the binding as we do."""
+    environment = dict(os.environ, PYTHONPATH=os.path.join(qret.ROOT, "tests"))
+    return subprocess.Popen(
+        [sys.executable, *map(str, arguments)],
+        env=environment,
+        stdout=subprocess.PIPE,
+        text=True,
+        **pipes,
+    )
 
 
 def buffers(plan):

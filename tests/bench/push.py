@@ -1,11 +1,9 @@
 """What a push feels beside a drain of its own partition: P4."""
 
 import json
-import subprocess
-import sys
 
 from bench import baselines, data
-from bench.measure import Row, alternate, context, median, percentile, require
+from bench.measure import Row, alternate, child, context, median, percentile, require
 from bench.pusher import PUSH
 
 RATE = 200
@@ -16,10 +14,7 @@ class Pusher:
     """A pusher at work; result() waits for it."""
 
     def __init__(self, db, partition, duration):
-        command = [sys.executable, "-m", "bench.pusher", db.dsn, partition, str(RATE), str(duration)]
-        self.process = subprocess.Popen(  # pylint: disable=consider-using-with
-            [*command, str(BLOB)], stdout=subprocess.PIPE, text=True
-        )
+        self.process = child("-m", "bench.pusher", db.dsn, partition, RATE, duration, BLOB)
         self.process.stdout.readline()
 
     def running(self):

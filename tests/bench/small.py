@@ -2,10 +2,9 @@
 
 import contextlib
 import subprocess
-import sys
 
 from bench import baselines, data
-from bench.measure import Row, alternate, context, drained, median, require, seconds, spread
+from bench.measure import Row, alternate, child, context, drained, median, require, seconds, spread
 
 STALE = 20 * data.HOUR
 DELAY = 0.001
@@ -14,8 +13,7 @@ DELAY = 0.001
 @contextlib.contextmanager
 def slow_link(port):
     """A port behind which the server is, DELAY away each way; the proxy has a process of its own."""
-    command = [sys.executable, "-m", "bench.delay_proxy", str(port), str(DELAY)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as link:
+    with child("-m", "bench.delay_proxy", port, DELAY, stdin=subprocess.PIPE) as link:
         yield int(link.stdout.readline())
         link.stdin.close()
 
