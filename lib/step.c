@@ -10,6 +10,7 @@
 #include "context.h"
 
 #define US_PER_DAY 86400000000LL
+#define COUNT_MOST 1000000000000LL
 
 /* clock - days; off where no timestamp reaches that far back. */
 static int64_t days_before(int64_t clock_us, int64_t days)
@@ -109,11 +110,19 @@ const char *step_bind_event_prune(struct qret_ctx *ctx, const struct work *work,
 	return context_statement(ctx, STATEMENT_EVENT_PRUNE_STEP);
 }
 
+/* A count, within what sums of many of them can hold: the functions may be a host's. */
+static int64_t count_of(const struct pg_result *result, int column)
+{
+	int64_t count = result_integer(result, 0, column, 0);
+
+	return count < 0 ? 0 : count < COUNT_MOST ? count : COUNT_MOST;
+}
+
 void step_read_partition(const struct pg_result *result, int32_t rows, struct outcome *ret_outcome)
 {
 	(void)rows;
-	ret_outcome->deleted = result_integer(result, 0, 0, 0);
-	ret_outcome->messages = result_integer(result, 0, 1, 0);
+	ret_outcome->deleted = count_of(result, 0);
+	ret_outcome->messages = count_of(result, 1);
 	ret_outcome->watermark = result_integer(result, 0, 2, -1);
 	ret_outcome->done = result_bool(result, 0, 3);
 	ret_outcome->elapsed_us = result_integer(result, 0, 4, 0);
@@ -123,7 +132,7 @@ void step_read_partition(const struct pg_result *result, int32_t rows, struct ou
 void step_read_cleanup(const struct pg_result *result, int32_t rows, struct outcome *ret_outcome)
 {
 	(void)rows;
-	ret_outcome->deleted = result_integer(result, 0, 0, 0);
+	ret_outcome->deleted = count_of(result, 0);
 	ret_outcome->done = result_bool(result, 0, 1);
 	ret_outcome->elapsed_us = result_integer(result, 0, 2, 0);
 	ret_outcome->has_cursor = result_uuid(result, 0, 3, ret_outcome->cursor_uuid);
@@ -132,7 +141,7 @@ void step_read_cleanup(const struct pg_result *result, int32_t rows, struct outc
 void step_read_metrics_purge(const struct pg_result *result, int32_t rows,
                              struct outcome *ret_outcome)
 {
-	ret_outcome->deleted = result_integer(result, 0, 0, 0);
+	ret_outcome->deleted = count_of(result, 0);
 	ret_outcome->elapsed_us = result_integer(result, 0, 1, 0);
 	ret_outcome->done = ret_outcome->deleted < rows;
 }
@@ -141,12 +150,12 @@ void step_read_event_prune(const struct pg_result *result, int32_t rows,
                            struct outcome *ret_outcome)
 {
 	(void)rows;
-	ret_outcome->messages = result_integer(result, 0, 0, 0);
-	ret_outcome->deliveries = result_integer(result, 0, 1, 0);
+	ret_outcome->messages = count_of(result, 0);
+	ret_outcome->deliveries = count_of(result, 1);
 	ret_outcome->deleted = ret_outcome->messages + ret_outcome->deliveries;
-	ret_outcome->skipped = result_integer(result, 0, 2, 0);
-	ret_outcome->oversize = result_integer(result, 0, 3, 0);
-	ret_outcome->poison = result_integer(result, 0, 4, 0);
+	ret_outcome->skipped = count_of(result, 2);
+	ret_outcome->oversize = count_of(result, 3);
+	ret_outcome->poison = count_of(result, 4);
 	ret_outcome->has_cursor = !result_is_null(result, 0, 5);
 	result_text(result, 0, 5, ret_outcome->cursor, sizeof(ret_outcome->cursor));
 	ret_outcome->done = result_bool(result, 0, 6);
