@@ -113,6 +113,14 @@ class Proxy:
     def open_links(self):
         return [link for link in self.links if link.open]
 
+    def settle(self):
+        """Waits until what has passed so far is also counted."""
+        self._call(lambda: None)
+
+    def strike_link(self, link, action, direction=DOWN):
+        """Does it now, to that connection."""
+        self._call(lambda: self._strike(link, action, direction, 0.0))
+
     def forget(self):
         """Closes every connection and drops what was recorded."""
         self._call(lambda: ([self._close(link) for link in self.links], self.links.clear()))

@@ -105,7 +105,7 @@ def test_cut_in_front_of_a_server(db, cluster, cycle, direction):
             recorded = record(proxy, db)
     found = wire.groups(*recorded)
     reported = worlds.audited(db)
-    with Proxy(socket_of(cluster)) as proxy, qret.Context(db.dsn, **OPTIONS) as healer:
+    with Proxy(socket_of(cluster), record=True) as proxy, qret.Context(db.dsn, **OPTIONS) as healer:
         healer.cycle()
         before = worlds.descriptors()
         for offset in offsets(found, direction, len(recorded[direction == DOWN])):
@@ -115,7 +115,10 @@ def test_cut_in_front_of_a_server(db, cluster, cycle, direction):
             proxy.fault_next("reset" if offset % 2 else "cut", direction, offset)
             with qret.Context(proxy.dsn(db.name), level=qret.LOG_WARN, **OPTIONS) as context:
                 code, report = context.try_cycle()
-                check(context, code, report, wire.kind_at(found, direction, offset))
+                proxy.settle()
+                link = proxy.links.pop()
+                passed = link.bytes(DOWN)[: link.streams[DOWN].sent]
+                check(context, code, report, wire.awaited(link.bytes(UP), passed))
             healed = worlds.heal(healer)
             reported += report["messages_deleted"] + healed["messages_deleted"]
             assert worlds.audited(db) == pushed

@@ -111,8 +111,7 @@ def test_lane_lost_in_mid_cycle(db, cluster, action):
             while len(proxy.links) < 3 or context.report()["segments_deleted"] < 20:
                 if context.process() == qret.WAIT:
                     context.wait()
-            victim = proxy.links[1]
-            proxy._call(lambda: proxy._strike(victim, action, "down", 0))
+            proxy.strike_link(proxy.links[1], action)
             code = support.finish(context)
             assert code in (qret.DONE, qret.PARTIAL), context.message
             report = context.report()

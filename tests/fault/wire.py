@@ -53,13 +53,11 @@ def kind_of(statement):
     raise ValueError(f"a statement of no known kind: {statement[:200]!r}")
 
 
-def groups(up, down):
-    """The exchange in order: the startup, then one group a sync point, last what ends it."""
-    startup_end = struct.unpack_from("!I", up, 0)[0]
-    answers = [end for kind, _, end in messages(down) if kind == b"Z"]
-    found = [Group("startup", 0, startup_end, 0, answers[0])]
-    start, kind, prepared = startup_end, None, {}
-    for tag, at, end in messages(up, startup_end):
+def statements(up):
+    """(kind, start, end) of every statement, whole or not, up to its sync point."""
+    start = struct.unpack_from("!I", up, 0)[0]
+    kind, prepared, found = None, {}, []
+    for tag, at, end in messages(up, start):
         body = up[at + 5 : end]
         if tag == b"P":
             name, text = body.split(b"\0")[:2]
@@ -67,12 +65,41 @@ def groups(up, down):
         elif tag == b"B":
             kind = prepared[body.split(b"\0")[1]] or kind
         elif tag == b"S":
-            answer_start, answer_end = found[-1].down_end, answers[len(found)]
-            found.append(Group(kind, start, end, answer_start, answer_end))
+            found.append((kind, start, end))
             start = end
+    return found
+
+
+def groups(up, down):
+    """The exchange in order: the startup, then one group a sync point, last what ends it."""
+    sent = statements(up)
+    answers = [end for kind, _, end in messages(down) if kind == b"Z"]
+    startup_end = sent[0][1]
+    found = [Group("startup", 0, startup_end, 0, answers[0])]
+    for number, (kind, start, end) in enumerate(sent, 1):
+        found.append(Group(kind, start, end, answers[number - 1], answers[number]))
     last = found[-1]
     found.append(Group("end", last.up_end, len(up), last.down_end, len(down)))
     return found
+
+
+METRICS_TABLES = 5
+
+
+def awaited(up, down):
+    """What the library waited for, or was about to send, when no more than that had passed."""
+    answers = sum(tag == b"Z" for tag, *_ in messages(down))
+    if answers == 0:
+        return "startup"
+    kinds = [kind for kind, *_ in statements(up)]
+    if answers <= len(kinds):
+        return kinds[answers - 1]
+    if not kinds:
+        return "settings"
+    if kinds[-1] == "release":
+        return "end"
+    # Which comes next is not told, but only one of them counts for another class.
+    return "release" if kinds.count("metrics_purge") == METRICS_TABLES else kinds[-1]
 
 
 def kind_at(found, direction, offset):
