@@ -136,7 +136,7 @@ pytest_run()
 pytest_pass()
 {
 	code=0
-	timeout --kill-after=20 1200 "$python" -m pytest -q --durations=5 "$@" || code=$?
+	timeout --kill-after=20 2400 "$python" -m pytest -q --durations=5 "$@" || code=$?
 	[ $code -eq 0 ] || [ $code -eq 5 ]
 }
 
