@@ -12,6 +12,8 @@ import shutil
 import subprocess
 import sys
 
+import pytest
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.path.abspath(os.environ.get("QRETENTION_BUILD", os.path.join(ROOT, "build")))
 HEADER = os.path.join(ROOT, "include", "qretention.h")
@@ -154,6 +156,14 @@ def install_prefix():
         run(["meson", "compile", "-C", build], env=environment())
         run(["meson", "install", "-C", build, "--no-rebuild", "--only-changed"], env=environment())
     return Prefix(prefix, build)
+
+
+def be_patient(items, conftest):
+    """Tests of a folder may wait for the prefix to be built, on a machine that is busy."""
+    folder = os.path.dirname(conftest)
+    for item in items:
+        if str(item.path).startswith(folder) and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(600))
 
 
 def elf_names(path, *words):

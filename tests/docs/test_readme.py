@@ -85,7 +85,6 @@ def run_snippet(language, text, folder, prefix, environment):
     return toolchain.run([program, source], env=env)
 
 
-@pytest.mark.timeout(400)
 @pytest.mark.parametrize("language", SNIPPETS)
 def test_readme_snippet_sweeps(db, prefix, tmp_path, language):
     fill(db, segments=20)

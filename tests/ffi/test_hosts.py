@@ -10,8 +10,6 @@ from abi import toolchain
 from ffi import hosts
 from hosts.programs import fill, wait_for
 
-pytestmark = pytest.mark.timeout(400)  # the first of a language compiles, and fetches what it needs
-
 
 @pytest.fixture(params=hosts.LANGUAGES)
 def host(request, prefix):

@@ -9,3 +9,7 @@ from abi import toolchain
 def prefix():
     """The library as it is installed."""
     return toolchain.install_prefix()
+
+
+def pytest_collection_modifyitems(items):
+    toolchain.be_patient(items, __file__)

@@ -58,7 +58,6 @@ def contents(package):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 def test_debian_builds_and_lintian_finds_no_error(packages):
     assert sorted(set(packages) - {"changes"}) == PACKAGES
     if not support.has_tool("lintian"):
@@ -75,7 +74,6 @@ def test_debian_builds_and_lintian_finds_no_error(packages):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 def test_debian_packages_hold_what_their_names_say(packages):
     library = contents(packages["libqretention0"])
     assert any(name.endswith(f"/libqretention.so.{toolchain.version()}") for name in library)
