@@ -94,7 +94,7 @@ def _sessions(db):
 def p7(bench, scale):
     """Dead index entries that nobody may remove, because a snapshot is open."""
     partitions, segments = scale.of(50000, 500), 10
-    cycles = 1000 if not scale.smoke else 50
+    cycles = 1000 if not scale.smoke else 200
     row = Row(
         "P7",
         f"buffers of an idle cycle after {partitions * segments} rows were deleted under a held"

@@ -87,10 +87,11 @@ BEGIN
         LIMIT 1;
         EXIT WHEN FOUND;
 
-        SELECT max(b.base_offset) + 1, bool_and((b.created_at < p_cutoff) IS TRUE)
-        INTO v_upper, v_all
+        SELECT max(b.base_offset) + 1, max(b.end_offset) + 1,
+               bool_and((b.created_at < p_cutoff) IS TRUE)
+        INTO v_upper, v_new, v_all
         FROM (
-            SELECT t.base_offset, t.created_at
+            SELECT t.base_offset, t.end_offset, t.created_at
             FROM @log@.log_txns AS t
             WHERE t.partition_id = p_pid AND t.base_offset >= v_txns_start
             ORDER BY t.base_offset
@@ -98,13 +99,16 @@ BEGIN
         ) AS b;
         EXIT WHEN v_all OR v_upper IS NULL;
         v_look := v_limit;
+        v_new := NULL;
     END LOOP;
-    SELECT t.end_offset + 1 INTO v_new
-    FROM @log@.log_txns AS t
-    WHERE t.partition_id = p_pid AND t.base_offset >= v_txns_start AND t.base_offset < v_upper
-    ORDER BY t.base_offset DESC
-    LIMIT 1;
-    IF NOT FOUND THEN
+    IF v_new IS NULL THEN
+        SELECT t.end_offset + 1 INTO v_new
+        FROM @log@.log_txns AS t
+        WHERE t.partition_id = p_pid AND t.base_offset >= v_txns_start AND t.base_offset < v_upper
+        ORDER BY t.base_offset DESC
+        LIMIT 1;
+    END IF;
+    IF v_new IS NULL THEN
         RETURN;
     END IF;
 
