@@ -16,6 +16,7 @@
 #include "query.h"
 #include "slots.h"
 
+#define LANE_AFTER_US  (5 * US_PER_MS)
 #define ANSWERS_A_CALL 64 /* then the host's loop gets its turn */
 
 void runner_free(struct runner *runner)
@@ -49,6 +50,7 @@ void runner_begin(struct qret_ctx *ctx, const struct phase *phase, struct work *
 
 	runner->phase = phase;
 	runner->works = works;
+	runner->begun_us = qret_now_us();
 	runner->count = count;
 	runner->next = runner->orphans = 0;
 	runner->single = single;
@@ -239,7 +241,9 @@ static void open_lane(struct qret_ctx *ctx, struct lane *lane)
 	if (lane->given_up || lane->session.state == SESSION_READY || ctx->runner.halt != HALT_NONE)
 		return;
 	if (!opening) {
-		if (ctx->runner.count - ctx->runner.next < 2)
+		/* Work that is over in a moment is not worth a connection. */
+		if (ctx->runner.count - ctx->runner.next < 2 ||
+		    qret_now_us() < ctx->runner.begun_us + LANE_AFTER_US)
 			return;
 		cycle_open_session(ctx, &lane->session);
 	}

@@ -40,6 +40,7 @@ enum halt { HALT_NONE, HALT_STOPPED, HALT_BUDGET, HALT_STALE, HALT_ERROR };
 struct runner {
 	const struct phase *phase;
 	struct work *works;
+	int64_t begun_us;     /* of this run */
 	uint32_t count, next; /* items of this run; the first that no lane has had */
 	uint32_t orphans;     /* items that a lost lane left behind */
 	bool single;          /* one step by hand, not a cycle */
