@@ -22,6 +22,8 @@ class Replay:
         self.found = wire.groups(up, down)
         self.turns = [group.up_end for group in self.found[:-1]]
         self.answers = [down[group.down_start : group.down_end] for group in self.found[:-1]]
+        # The name is sent at the start, so that another one would move every byte.
+        self.dbname = up.split(b"database\0")[1].split(b"\0")[0].decode()
         self.fault = None
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=16)
         self.port = self._listener.getsockname()[1]
@@ -40,9 +42,9 @@ class Replay:
         self._listener.close()
         self._thread.join(10)
 
-    def dsn(self, dbname="replay"):
+    def dsn(self):
         return (
-            f"host=127.0.0.1 hostaddr=127.0.0.1 port={self.port} dbname={dbname} user=postgres"
+            f"host=127.0.0.1 hostaddr=127.0.0.1 port={self.port} dbname={self.dbname} user=postgres"
             " sslmode=disable gssencmode=disable"
         )
 

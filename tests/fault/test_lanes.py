@@ -89,6 +89,7 @@ def test_lanes_idle_between_cycles_are_opened_again(db):
 def test_lane_that_opens_while_others_work(db, cluster, seed):
     """Slow to connect, so that its settings are answered at any moment of the run, or too late."""
     _, ids = bulk.backlog(db, 30, 3)
+    support.slow_deletes(db, 0.002)
     with Proxy(socket_of(cluster)) as proxy:
         with qret.Context(proxy.dsn(db.name), parallelism=4, batch_size=2) as context:
             context.schema_version("log")  # lane 0 is fast

@@ -7,6 +7,7 @@ from .proxy import DOWN, UP
 
 # A statement of the library is known by the first of these words that it holds.
 WORDS = (
+    ("SELECT true", "renewal"),
     ("proname", "facts"),
     ("set_config", "settings"),
     ("retention_schema", "version"),
