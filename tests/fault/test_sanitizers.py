@@ -13,7 +13,7 @@ from fault.proxy import DOWN, UP, Proxy, socket_of
 from fault.replay import Replay
 from pg import bulk, qret
 
-STRIDE = int(os.environ.get("QRETENTION_ASAN_STRIDE", "37"))
+STRIDE = int(os.environ.get("QRETENTION_ASAN_STRIDE", "101"))
 OPTIONS = {"batch_size": 2, "step_target_ms": 600_000}
 
 
