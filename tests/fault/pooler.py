@@ -1,5 +1,6 @@
 """A private PgBouncer: transaction mode, Debian's defaults, two server connections."""
 
+import ctypes
 import os
 import shutil
 import signal
@@ -26,6 +27,9 @@ logfile = {folder}/log
 pidfile = {folder}/pid
 admin_users = postgres
 """
+
+
+PR_SET_PDEATHSIG = 1
 
 
 def binary():
@@ -55,12 +59,15 @@ class PgBouncer:
             os.chown(self.folder, user.pw_uid, user.pw_gid)
             identity = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
         os.chmod(self.folder, 0o755)
+        libc = ctypes.CDLL(None)
         self.process = subprocess.Popen(  # pylint: disable=consider-using-with
             [binary(), config],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
+            # A run that is killed leaves none behind.
+            preexec_fn=lambda: libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM),
             **identity,
         )
         self._wait()
