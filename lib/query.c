@@ -79,6 +79,7 @@ int query_queue_often(struct session *session, const char *text,
 	if (entry->serial == 0 && session->preparing == NULL) {
 		entry->serial = ++session->prepared_serial;
 		session->preparing = entry;
+		session->preparing_at = session->queued;
 		snprintf(name, sizeof(name), "qret_%u", entry->serial);
 		if (PQsendPrepare(session->connection, name, text, p->count, p->types) != 1)
 			return lost(session);
@@ -114,6 +115,7 @@ int query_group(struct session *session, uint8_t answer_at, uint8_t syncs, void 
 	request->syncs = syncs;
 	request->trip = session->trip;
 	request->prepared = session->preparing;
+	request->prepared_at = session->preparing_at;
 	session->preparing = NULL;
 	session->queued = 0;
 	if (session->count++ == 0)
@@ -160,6 +162,9 @@ static void take_result(struct session *session, const struct request *request, 
 		break;
 	case PGRES_TUPLES_OK:
 	case PGRES_COMMAND_OK:
+		/* Prepared is prepared, whatever becomes of the rest of the group. */
+		if (session->results_seen == request->prepared_at)
+			session->requests[session->first].prepared = NULL;
 		if (session->results_seen++ == request->answer_at) {
 			session->answer = result;
 			return;
@@ -186,7 +191,7 @@ static int finish_group(struct session *session, struct pg_result **ret_result, 
 		rc = error_set(&session->failure, QRET_ERR_SQL, true, NULL,
 		               "the server did not answer a statement");
 	*ret_owner = request->owner;
-	/* What a failed group prepared may be there or not: it gets another name next time. */
+	/* What a failed group did not get to prepare gets another name next time. */
 	if (rc != QRET_DONE && request->prepared != NULL)
 		request->prepared->serial = 0;
 	if (rc == QRET_DONE) {

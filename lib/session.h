@@ -46,7 +46,8 @@ struct request {
 	uint8_t answer_at;         /* which result of the group is the answer */
 	uint8_t syncs;             /* sync points that end the group */
 	uint32_t trip;             /* the round trip it was sent in */
-	struct prepared *prepared; /* what it prepares: not so if it fails */
+	struct prepared *prepared; /* what it prepares, until that is done */
+	uint8_t prepared_at;       /* which result of the group says so */
 };
 
 struct session {
@@ -71,6 +72,7 @@ struct session {
 	int64_t progress_us;        /* when the oldest request began to be the server's turn */
 	uint8_t queued;             /* results that the group being built will bring */
 	struct prepared *preparing; /* what the group being built prepares; NULL: nothing */
+	uint8_t preparing_at;
 	struct prepared prepared[SESSION_PREPARED_MAX];
 	uint32_t prepared_count, prepared_serial;
 	uint32_t trip;
