@@ -114,9 +114,7 @@ unit()
 
 unit_valgrind()
 {
-	CK_TIMEOUT_MULTIPLIER=30 meson test -C build --no-rebuild --print-errorlogs \
-		--logbase valgrindlog --timeout-multiplier 20 --wrapper "valgrind --quiet --error-exitcode=99 \
---leak-check=full --errors-for-leak-kinds=definite,indirect --trace-children=yes"
+	meson test -C build --no-rebuild --print-errorlogs --setup valgrind
 }
 
 # pytest_run PATH...: two passes, since some tests want the machine for themselves.
