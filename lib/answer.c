@@ -68,6 +68,25 @@ static void finish_single(struct qret_ctx *ctx, struct slot *slot, struct outcom
 	runner_halt(runner, HALT_STOPPED);
 }
 
+/*
+ * Beside a busy host one step a cycle: of the first arm that has work, from where the last cycle
+ * left off. The prune is over, and its next interval begins, when the last arm is.
+ */
+static void finish_one_step(struct qret_ctx *ctx, const struct work *work,
+                            const struct outcome *outcome)
+{
+	struct runner *runner = &ctx->runner;
+	struct phase_state *state = &ctx->phases[runner->phase->id - 1];
+	bool last = work + 1 == runner->works + runner->count;
+	bool idle = outcome->deleted == 0 && outcome->done && outcome->skipped == 0;
+
+	state->unit = !outcome->done ? work->unit : last ? 0 : work->unit + 1;
+	if (outcome->done && last)
+		phase_stamp_event_prune(ctx);
+	if (!idle)
+		runner->next = runner->count;
+}
+
 /* Whether nothing more is to be done for the item. */
 static bool is_settled(struct qret_ctx *ctx, const struct outcome *outcome, bool cursor_moved)
 {
@@ -79,6 +98,17 @@ static bool is_settled(struct qret_ctx *ctx, const struct outcome *outcome, bool
 		return true;
 	/* A contract that deletes nothing and is not done must not spin. */
 	return outcome->deleted == 0 && !(phase->cursored && cursor_moved);
+}
+
+/* A batch that a failure made smaller grows back; sized phases have theirs from the lane. */
+static int32_t next_rows(const struct qret_ctx *ctx, const struct work *work)
+{
+	const struct phase *phase = ctx->runner.phase;
+	int32_t most = phase_rows(ctx, phase);
+
+	if (phase->sized || work->rows == 0)
+		return 0;
+	return work->rows < most / 2 ? 2 * work->rows : most;
 }
 
 void answer_handle(struct qret_ctx *ctx, struct lane *lane, struct slot *slot,
@@ -103,16 +133,16 @@ void answer_handle(struct qret_ctx *ctx, struct lane *lane, struct slot *slot,
 	slot->work->deleted |= outcome.deleted > 0;
 	slot->work->retries = slot->work->losses = 0;
 	slot->work->lock_first = false;
-	slot->work->rows = phase->sized ? 0 : slot->work->rows;
+	slot->work->rows = next_rows(ctx, slot->work);
 	if (runner->single)
 		finish_single(ctx, slot, &outcome);
 	if (!is_settled(ctx, &outcome, cursor_moved))
 		return;
 	if (phase->units == 0)
 		backoff_clear(&runner->backoff, slot->work->item.partition_id, phase->id);
-	if (phase->cursored)
-		phase_reset_cursor(ctx, phase);
 	if (state->one_step)
-		runner->next = runner->count;
+		finish_one_step(ctx, slot->work, &outcome);
+	if (phase->cursored && (outcome.done || !state->one_step))
+		phase_reset_cursor(ctx, phase);
 	slot_settle(slot);
 }

@@ -85,7 +85,7 @@ int qret_detach(struct qret_ctx *ctx, int32_t *ret_tainted)
 	/* A gate that is still held would stay with the host's session unseen. */
 	if (ctx->gate.held && leader_is_session(ctx))
 		session->tainted = true;
-	ctx->gate.held = ctx->gate.by_host = false;
+	leader_forget(&ctx->gate);
 	if (ret_tainted != NULL)
 		*ret_tainted = session->tainted;
 	session->connection = NULL;
@@ -121,8 +121,9 @@ static int enter_server(struct qret_ctx *ctx)
 	if (rc != QRET_DONE)
 		return context_fail(ctx, rc, NULL, "out of memory");
 	ctx->statements_current = true;
-	for (int i = 0; i < LANES_MAX; i++)
-		session_forget_prepared(&ctx->lanes[i].session);
+	/* What the sessions have prepared belongs to the texts before. */
+	for (int i = 0; i < LANES_MAX && !ctx->attached; i++)
+		session_abandon(&ctx->lanes[i].session);
 	floors_forget(&ctx->floors);
 	ctx->facts.known = false;
 	return QRET_DONE;

@@ -131,6 +131,39 @@ static int count_hosts(struct target *target, struct error *error)
 	return QRET_DONE;
 }
 
+/* Values that libpq would refuse later, repeating them in its message. A port is a number. */
+static int check_values(const PQconninfoOption *options, struct error *error)
+{
+	static const struct {
+		const char *keyword, *values;
+	} known[] = {
+		{ "sslmode", "|disable|allow|prefer|require|verify-ca|verify-full|" },
+		{ "channel_binding", "|disable|prefer|require|" },
+		{ "gssencmode", "|disable|prefer|require|" },
+		{ "target_session_attrs",
+		  "|any|read-write|read-only|primary|standby|prefer-standby|" },
+		{ "ssl_min_protocol_version", "|TLSv1|TLSv1.1|TLSv1.2|TLSv1.3|" },
+		{ "ssl_max_protocol_version", "|TLSv1|TLSv1.1|TLSv1.2|TLSv1.3|" },
+	};
+	const char *port = value_of(options, "port");
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		const char *value = value_of(options, known[i].keyword);
+		char wanted[40];
+
+		snprintf(wanted, sizeof(wanted), "|%s|", value);
+		if (value[0] != '\0' && strcasestr(known[i].values, wanted) == NULL)
+			return error_set(error, QRET_ERR_OPTION, false,
+			                 "see \"Connection Strings\" in PostgreSQL's manual",
+			                 "the conninfo's value of %s is not one of its values",
+			                 known[i].keyword);
+	}
+	if (port[strspn(port, "0123456789,")] != '\0')
+		return error_set(error, QRET_ERR_OPTION, false, "a number, or numbers with commas",
+		                 "the conninfo's port is not a number");
+	return QRET_DONE;
+}
+
 int target_new(const char *conninfo, struct target **ret_target, struct error *error)
 {
 	struct target *target = NULL;
@@ -155,7 +188,9 @@ int target_new(const char *conninfo, struct target **ret_target, struct error *e
 	target->options = PQconndefaults();
 	if (target->options == NULL || !overlay(target->options, own))
 		goto end;
-	rc = check_password_file(target->options, error);
+	rc = check_values(target->options, error);
+	if (rc == QRET_DONE)
+		rc = check_password_file(target->options, error);
 	/*
 	 * A service's values win over environment and defaults, and only libpq reads them: its
 	 * hosts are tried as one.
@@ -325,6 +360,9 @@ static void record_refusal(struct connect *connect)
 
 	snprintf(text, sizeof(text), "%.*s", (int)strcspn(server != NULL ? server : message, "\n"),
 	         server != NULL ? server : message);
+	/* What a server refuses of the options it was sent, it repeats: that is not passed on. */
+	if (server != NULL && (strncmp(sqlstate, "22", 2) == 0 || strncmp(sqlstate, "42", 2) == 0))
+		snprintf(text, sizeof(text), "the server refuses a startup option");
 	if (server != NULL)
 		error_set_server(&connect->last, sqlstate, text, NULL);
 	else if (connect->connection != NULL && PQconnectionNeedsPassword(connect->connection))

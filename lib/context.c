@@ -86,10 +86,22 @@ static void free_user_data(qret_free_fn free_fn, void *user_data)
 		free_fn(user_data);
 }
 
+static void free_callbacks(struct qret_ctx *ctx)
+{
+	ctx->log.fn = NULL;
+	ctx->metrics.fn = NULL;
+	ctx->in_callback = true;
+	free_user_data(ctx->log.free_fn, ctx->log.user_data);
+	free_user_data(ctx->metrics.free_fn, ctx->metrics.user_data);
+	ctx->in_callback = false;
+}
+
 void qret_ctx_free(struct qret_ctx *ctx)
 {
 	if (ctx == NULL || ctx->in_callback)
 		return;
+	/* The free_fns first, on a whole context that refuses every call. */
+	free_callbacks(ctx);
 	for (int i = 0; i < LANES_MAX; i++) {
 		struct session *session = &ctx->lanes[i].session;
 
@@ -109,8 +121,6 @@ void qret_ctx_free(struct qret_ctx *ctx)
 	floors_free(&ctx->floors);
 	runner_free(&ctx->runner);
 	wake_close(&ctx->wake);
-	free_user_data(ctx->log.free_fn, ctx->log.user_data);
-	free_user_data(ctx->metrics.free_fn, ctx->metrics.user_data);
 	free(ctx);
 }
 
@@ -153,7 +163,8 @@ int qret_set_option(struct qret_ctx *ctx, const char *name, const char *value)
 	rc = options_set(&ctx->options, name, value, &clamped, &ctx->error);
 	if (rc != QRET_DONE)
 		return rc;
-	ctx->statements_current = false;
+	if (option_changes_statements(name))
+		ctx->statements_current = false;
 	if (clamped)
 		log_clamped(ctx, name);
 	return QRET_DONE;
@@ -216,7 +227,9 @@ int qret_set_log(struct qret_ctx *ctx, int32_t max_level, qret_log_fn fn, void *
 	ctx->log.fn = fn;
 	ctx->log.user_data = user_data;
 	ctx->log.free_fn = free_fn;
+	ctx->in_callback = true;
 	free_user_data(old_free, old_data);
+	ctx->in_callback = false;
 	return QRET_DONE;
 }
 
@@ -235,7 +248,9 @@ int qret_set_metrics(struct qret_ctx *ctx, qret_metric_fn fn, void *user_data, q
 	ctx->metrics.fn = fn;
 	ctx->metrics.user_data = user_data;
 	ctx->metrics.free_fn = free_fn;
+	ctx->in_callback = true;
 	free_user_data(old_free, old_data);
+	ctx->in_callback = false;
 	return QRET_DONE;
 }
 

@@ -111,8 +111,10 @@ static void configure_sessions(struct qret_ctx *ctx)
 		if (!session->borrowed && session->state == SESSION_READY &&
 		    !settings_equal(&session->settings, &settings) && !ctx->gate.held)
 			session_abandon(session);
-		/* Lane 0 is looked after where it is opened. */
-		if (i > 0 && session->state == SESSION_READY && !session_alive(session, false))
+		/* Lane 0 is looked after where it is opened; others may have become too many. */
+		if (i > 0 && session->state == SESSION_READY &&
+		    (i >= context_number(ctx, OPTION_PARALLELISM) ||
+		     !session_alive(session, false)))
 			session_abandon(session);
 		session->settings = settings;
 		session->settings_text = context_statement(ctx, STATEMENT_SETTINGS);
@@ -191,8 +193,12 @@ void cycle_drop(struct qret_ctx *ctx)
 {
 	for (int i = 0; i < LANES_MAX; i++)
 		session_abandon(&ctx->lanes[i].session);
-	ctx->cycle.state = STATE_REST;
-	ctx->gate.held = ctx->gate.by_host = false;
+	leader_forget(&ctx->gate);
+	error_set(&ctx->cycle.error, QRET_ERR_CONNECTION, true, NULL,
+	          "the connection was taken away in mid-cycle");
+	/* What was done is reported as for any other cycle that failed. */
+	finish(ctx);
+	error_clear(&ctx->error);
 }
 
 bool cycle_in_progress(const struct qret_ctx *ctx)

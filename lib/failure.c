@@ -92,11 +92,18 @@ static bool lost_late_lock(struct work *work, int32_t rows)
 static bool try_again(struct qret_ctx *ctx, struct lane *lane, struct slot *slot,
                       const struct error *error)
 {
+	bool in_prune = ctx->runner.phase->id == QRET_PHASE_EVENT_PRUNE;
 	struct work *work = slot->work;
 
 	switch (sqlstate_rule(error->sqlstate)->action) {
 	case SQLSTATE_RETRY:
 		return work->retries++ < RETRIES_MOST;
+	case SQLSTATE_ITEM:
+		/* Some event of the batch cannot be deleted: those before it go in smaller ones. */
+		if (!in_prune || slot->rows <= 1)
+			return false;
+		work->rows = slot->rows / 2;
+		return true;
 	case SQLSTATE_SHRINK:
 		if (slot->rows <= 1)
 			return false;
@@ -105,10 +112,23 @@ static bool try_again(struct qret_ctx *ctx, struct lane *lane, struct slot *slot
 			lane->rows = work->rows;
 		return true;
 	case SQLSTATE_LOCKED:
+		if (in_prune)
+			return work->retries++ < RETRIES_MOST;
 		return error->sqlstate[0] == 'Q' && lost_late_lock(work, slot->rows);
 	default:
 		return false;
 	}
+}
+
+/*
+ * What goes wrong in the purge of metrics and in the prune of an outbox does not end a cycle,
+ * except where it means that nobody may sweep here any more.
+ */
+static bool is_contained(const struct phase *phase, const struct error *error)
+{
+	if (error->code == QRET_ERR_LEADER_LOST || strcmp(error->sqlstate, "25006") == 0)
+		return false;
+	return phase->id == QRET_PHASE_METRICS_PURGE || phase->id == QRET_PHASE_EVENT_PRUNE;
 }
 
 void failure_handle(struct qret_ctx *ctx, struct lane *lane, struct slot *slot,
@@ -116,8 +136,7 @@ void failure_handle(struct qret_ctx *ctx, struct lane *lane, struct slot *slot,
 {
 	struct runner *runner = &ctx->runner;
 	enum sqlstate_action action = sqlstate_rule(error->sqlstate)->action;
-	bool contained = runner->phase->id == QRET_PHASE_METRICS_PURGE ||
-	                 runner->phase->id == QRET_PHASE_EVENT_PRUNE;
+	bool contained = is_contained(runner->phase, error);
 
 	if (runner->single) {
 		if (action == SQLSTATE_LOCKED)
@@ -132,9 +151,9 @@ void failure_handle(struct qret_ctx *ctx, struct lane *lane, struct slot *slot,
 		return;
 	}
 	give_up(ctx, slot, error, action == SQLSTATE_LOCKED);
-	/* A failed prune is tried again at the next interval, arms and all. */
+	/* A failed prune waits for its next interval, also beside a busy host. */
 	if (runner->phase->id == QRET_PHASE_EVENT_PRUNE)
-		runner->next = runner->count;
+		phase_stamp_event_prune(ctx);
 	if (too_many_alike(runner, error) && !contained)
 		runner_fail(runner, error);
 }
@@ -146,6 +165,10 @@ void failure_lost_lane(struct qret_ctx *ctx, struct lane *lane, const struct err
 	struct line line;
 
 	lane->given_up = true;
+	/* What was sent on it may still run on the server: the next claim must wait for that. */
+	ctx->gate.clean = false;
+	if (lane == &ctx->lanes[0])
+		ctx->gate.renewing = false;
 	lane->flying = 0;
 	lane->rows_flying = 0;
 	for (int i = 0; i < SESSION_REQUESTS_MAX; i++) {

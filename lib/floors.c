@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "clock.h"
 #include "context.h"
@@ -43,11 +44,24 @@ void floors_free(struct floors *floors)
 	free(floors->array);
 }
 
+/*
+ * A process that lives for one cycle would walk the same few partitions each time: begin anywhere.
+ * Out of randomness it begins at the start.
+ */
+static void random_start(struct round *round)
+{
+	round->has_after = getrandom(round->after, sizeof(round->after), GRND_NONBLOCK) ==
+	                   (ssize_t)sizeof(round->after);
+	round->midway = round->has_after;
+}
+
 void floors_forget(struct floors *floors)
 {
 	floors_forget_hints(floors);
 	floors->has_after = floors->pinned.has_after = floors->walk.has_after = false;
 	floors->pinned.looked = floors->walk.looked = 0;
+	floors->pinned.counted = false;
+	random_start(&floors->walk);
 }
 
 void floors_begin(struct floors *floors)
@@ -55,6 +69,7 @@ void floors_begin(struct floors *floors)
 	floors->excluded.count = 0;
 	floors->unsettled.count = 0;
 	floors->settling = 0;
+	floors->progress = 1;
 }
 
 /* Out of memory an id is not kept: its partition is met again, and nothing is lost but time. */
@@ -131,16 +146,28 @@ void floors_due_read(struct qret_ctx *ctx, const struct pg_result *result)
 	}
 }
 
-void floors_page_over(struct qret_ctx *ctx)
+bool floors_page_over(struct qret_ctx *ctx)
 {
+	struct floors *floors = &ctx->floors;
+	uint32_t before = floors->progress;
+
+	floors->progress = 0;
 	for (uint32_t i = 0; i < ctx->pager.count; i++) {
 		const struct work *work = &ctx->pager.works[i];
+		const uint8_t *id = work->item.partition_id;
+		bool idle = !work->deleted && pager_stepped(&ctx->pager, id);
 
-		if (work->failed)
-			exclude(&ctx->floors, work->item.partition_id);
-		else if (!work->deleted || work->misfiled)
-			floors_unsettle(&ctx->floors, work->item.partition_id);
+		/*
+		 * What failed, or had nothing for its steps, is listed once a cycle, whatever the
+		 * reason: a host's trigger, a function that lies.
+		 */
+		if (work->failed || idle)
+			exclude(floors, id);
+		if (!work->failed && (!work->deleted || work->misfiled))
+			floors_unsettle(floors, id);
+		floors->progress += work->deleted || work->failed || idle;
 	}
+	return (before > 0 || floors->progress > 0) && floors->excluded.count < EXCLUDED_MOST;
 }
 
 void floors_page_listed(struct qret_ctx *ctx)
@@ -213,13 +240,11 @@ static void read_refreshed(struct qret_ctx *ctx, const struct pg_result *result,
 		log_partition(ctx, LOG_FUTURE_HEAD, id, NULL);
 	if (ctx->cycle.state != STATE_SETTLE)
 		return;
-	/*
-	 * Held by somebody, or still due although its steps found nothing: not again in this
-	 * cycle.
-	 */
-	if (strcmp(state, "busy") == 0 ||
-	    (result_bool(result, row, 4) && pager_stepped(&ctx->pager, id)))
+	/* Held by somebody: not again in this cycle. */
+	if (strcmp(state, "busy") == 0)
 		exclude(floors, id);
+	else if (state[0] != '\0')
+		floors->progress++;
 }
 
 void floors_settle_read(struct qret_ctx *ctx, const struct pg_result *result)
@@ -248,6 +273,9 @@ static void share(struct round *round, int64_t round_us, int64_t least)
 			? round->total
 			: (int64_t)((double)round->total * (double)gap_us / (double)round_us);
 
+	/* How much there is shows only at the end of a round: until then, all of it. */
+	if (!round->counted)
+		part = INT64_MAX;
 	round->quota = part < least ? least : part;
 	round->last_us = now_us;
 }
@@ -255,6 +283,8 @@ static void share(struct round *round, int64_t round_us, int64_t least)
 void floors_share_begin(struct floors *floors)
 {
 	share(&floors->pinned, PINNED_ROUND_US, PINNED_SHARE_LEAST);
+	/* The walk is slow by intent; the server estimates how much there is. */
+	floors->walk.counted = true;
 	share(&floors->walk, WALK_ROUND_US, WALK_SHARE_LEAST);
 }
 
@@ -277,9 +307,15 @@ static bool read_round(struct round *round, const struct pg_result *result, int 
 	round->looked += looked;
 	round->quota -= looked;
 	round->has_after = row >= 0 && result_uuid(result, row, last_column, round->after);
+	if (!round->has_after && round->midway) {
+		round->midway = false;
+		round->looked = 0;
+		return round->quota <= 0;
+	}
 	if (!round->has_after) {
 		round->total = round->looked;
 		round->looked = 0;
+		round->counted = true;
 	}
 	return !round->has_after || round->quota <= 0;
 }

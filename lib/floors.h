@@ -21,6 +21,8 @@ struct qret_ctx;
 struct round {
 	bool has_after;
 	uint8_t after[16]; /* where its next page goes on */
+	bool midway;       /* it began somewhere in the middle, so its end is not the whole */
+	bool counted;      /* total is known, not guessed */
 	int64_t looked;    /* in this round */
 	int64_t total;     /* of a whole round, as far as is known */
 	int64_t last_us;   /* when the last share was taken, on our clock */
@@ -39,7 +41,9 @@ struct floors {
 	uint32_t looks;       /* since one that began without hints */
 	struct ids excluded;  /* left out of this cycle's list */
 	struct ids unsettled; /* to be brought up to date */
-	uint32_t settling;    /* how many of them are on their way */
+	uint32_t
+		progress; /* what the last page and its settling changed; a list without any is over */
+	uint32_t settling; /* how many of them are on their way */
 	struct round pinned, walk;
 	int64_t pinned_count;
 	uint8_t *array; /* room for PAGE_ITEMS ids as an array on the wire */
@@ -62,10 +66,10 @@ const char *floors_due_bind(struct qret_ctx *ctx, struct parameters *parameters)
 void floors_due_read(struct qret_ctx *ctx, const struct pg_result *result);
 
 /*
- * Sorts a page that has been stepped: what failed is left out from now on, what had nothing is
- * unsettled.
+ * Sorts a page that has been stepped: what failed or had nothing is left out from now on, what had
+ * nothing is unsettled as well. False where the list is over, since nothing moves any more.
  */
-void floors_page_over(struct qret_ctx *ctx);
+bool floors_page_over(struct qret_ctx *ctx);
 
 /*
  * Sorts a page that went into a host's list: that is left out from now on, what is unknown is

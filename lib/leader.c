@@ -86,6 +86,8 @@ static int read_claim(struct qret_ctx *ctx, const struct pg_result *result)
 	ctx->gate.held = strcmp(state, "granted") == 0;
 	ctx->gate.fence = result_integer(result, 0, 1, 0);
 	ctx->gate.barrier = result_bool(result, 0, 2);
+	ctx->gate.clean = !ctx->gate.barrier;
+	ctx->gate.renewing = false;
 	ctx->gate.wait_ms = result_integer(result, 0, 3, 0);
 	renew_later(ctx);
 	if (!ctx->gate.held)
@@ -99,6 +101,7 @@ int leader_take_read(struct qret_ctx *ctx, const struct pg_result *result)
 	if (is_lease(ctx) && !ctx->gate.barrier)
 		return read_claim(ctx, result);
 	ctx->gate.barrier = false;
+	ctx->gate.clean = true;
 	ctx->gate.held = result_bool(result, 0, 0);
 	if (!is_lease(ctx))
 		renew_later(ctx);
@@ -113,17 +116,18 @@ const char *leader_release_bind(struct qret_ctx *ctx, struct parameters *paramet
 	}
 	parameter_int8(parameters, ctx->gate.fence);
 	parameter_bool(parameters, ctx->cycle.stopped || ctx->gate.barrier);
+	parameter_bool(parameters, ctx->gate.clean);
 	return context_statement(ctx, STATEMENT_LEASE_RELEASE);
 }
 
-static void forget(struct gate *gate)
+void leader_forget(struct gate *gate)
 {
 	gate->held = gate->by_host = gate->barrier = gate->renewing = false;
 }
 
 bool leader_release_read(struct qret_ctx *ctx, const struct pg_result *result)
 {
-	forget(&ctx->gate);
+	leader_forget(&ctx->gate);
 	return result_bool(result, 0, 0);
 }
 
@@ -131,7 +135,7 @@ void leader_release_failed(struct qret_ctx *ctx, const char *why)
 {
 	struct line line;
 
-	forget(&ctx->gate);
+	leader_forget(&ctx->gate);
 	/* A lease ends by itself; a session lock only with its session. */
 	if (leader_is_session(ctx))
 		session_abandon(&ctx->lanes[0].session);
@@ -169,13 +173,19 @@ const char *leader_renew_bind(struct qret_ctx *ctx, struct parameters *parameter
 	return context_statement(ctx, STATEMENT_LEASE_RENEW);
 }
 
+void leader_renew_failed(struct qret_ctx *ctx)
+{
+	ctx->gate.renewing = false;
+	renew_later(ctx);
+}
+
 bool leader_renew_read(struct qret_ctx *ctx, const struct pg_result *result, struct error *error)
 {
 	ctx->gate.renewing = false;
 	renew_later(ctx);
 	if (result_bool(result, 0, 0))
 		return true;
-	forget(&ctx->gate);
+	leader_forget(&ctx->gate);
 	error_set(error, QRET_ERR_LEADER_LOST, true,
 	          "another instance took the lease over; it leads now", "the lease was lost");
 	return false;

@@ -20,6 +20,7 @@ struct gate {
 	bool by_host;     /* taken by qret_gate_take: a cycle uses and keeps it */
 	char holder[40];  /* lease: this context's name for itself */
 	int64_t fence;    /* lease: of the claim that is held */
+	bool clean;       /* lease: no step of any claim so far can be under way unseen */
 	bool barrier;     /* lease: claimed, but the steps of an earlier claim may be under way */
 	bool renewing;    /* lease: a renewal is in flight */
 	int64_t renew_us; /* lease: when to renew, on our clock */
@@ -47,6 +48,9 @@ bool leader_release_read(struct qret_ctx *ctx, const struct pg_result *result);
  */
 void leader_release_failed(struct qret_ctx *ctx, const char *why);
 
+/* The gate is not ours any more, or never was. */
+void leader_forget(struct gate *gate);
+
 /* Whether losing lane 0 loses the gate at once. */
 bool leader_is_session(const struct qret_ctx *ctx);
 
@@ -59,6 +63,7 @@ void leader_envelope(const struct qret_ctx *ctx, struct envelope *ret_envelope);
  */
 int64_t leader_renew_due_us(const struct qret_ctx *ctx);
 const char *leader_renew_bind(struct qret_ctx *ctx, struct parameters *parameters);
+void leader_renew_failed(struct qret_ctx *ctx);
 bool leader_renew_read(struct qret_ctx *ctx, const struct pg_result *result, struct error *error);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Every log event, once: EVENT(id, "stable id", LEVEL, least seconds between two records, meaning, what to do).
- * Ids are never reused. The manual page libqretention-messages(7) is made from these rows. No include guard, on purpose.
+ * Ids are never reused. The manual page qretention-messages(7) is made from these rows. No include guard, on purpose.
  */
 EVENT(SWEPT, "swept", INFO, 0, "a cycle deleted something; the record holds its counts", "nothing")
 EVENT(IDLE, "idle", DEBUG, 0, "a cycle found nothing to delete", "nothing")
@@ -33,7 +33,6 @@ EVENT(FUTURE_HEAD, "future_head", WARN, 60, "a partition's first segment is date
       "check the clock of the server that wrote it")
 EVENT(PINNED, "pinned", INFO, 60, "a partition is due by age but held by its slowest consumer group",
       "let the group catch up, or delete it if it is abandoned")
-EVENT(ORPHANS, "orphans", WARN, 60, "streams state or dead letters outlive their partition", "delete them by hand if nobody needs them")
 EVENT(POISON, "poison", WARN, 60, "outbox events have a time that no window can be added to; they are left alone",
       "correct or delete the rows")
 EVENT(SETTLED_LATE, "settled_late", DEBUG, 0, "a busy host deferred the prune longer than event_prune_max_defer_ms; one step ran", "nothing")

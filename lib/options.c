@@ -232,6 +232,14 @@ const char *option_text(const struct options *options, enum option option)
 	return options->text[option] != NULL ? options->text[option] : rows[option].fallback_text;
 }
 
+bool option_changes_statements(const char *name)
+{
+	enum option option = find(name);
+
+	/* The lease lies where the engines are. */
+	return option != OPTION_COUNT && (is_text(&rows[option]) || option == OPTION_ENGINES);
+}
+
 const char *option_name(enum option option)
 {
 	return rows[option].name;

@@ -63,6 +63,9 @@ int64_t options_get(const struct options *options, const char *name, char *ret_v
 /* All or nothing. ret_clamped[option]: whether a floor raised it. */
 int options_load_env(struct options *options, bool ret_clamped[OPTION_COUNT], struct error *error);
 
+/* Whether the statements name what this option says. */
+bool option_changes_statements(const char *name);
+
 const char *option_name(enum option option);
 
 #endif

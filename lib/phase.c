@@ -30,6 +30,12 @@ static bool begin_cleanup(struct qret_ctx *ctx)
 	       due_now(&ctx->phases[QRET_PHASE_PARTITION_CLEANUP - 1], CLEANUP_INTERVAL_MS);
 }
 
+void phase_stamp_event_prune(struct qret_ctx *ctx)
+{
+	ctx->phases[QRET_PHASE_EVENT_PRUNE - 1].next_us =
+		clock_after_ms(qret_now_us(), context_number(ctx, OPTION_EVENT_PRUNE_INTERVAL_MS));
+}
+
 /* A busy host defers the prune, but not for ever: overdue, it gets one step a cycle. */
 static bool begin_event_prune(struct qret_ctx *ctx)
 {
@@ -53,9 +59,10 @@ static bool begin_event_prune(struct qret_ctx *ctx)
 		 * host is idle.
 		 */
 		state->one_step = true;
+		log_plain(&ctx->log, LOG_SETTLED_LATE);
 		return true;
 	}
-	state->next_us = clock_after_ms(now_us, interval_ms);
+	phase_stamp_event_prune(ctx);
 	return true;
 }
 

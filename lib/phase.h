@@ -69,6 +69,9 @@ void phase_keep_cursor(struct qret_ctx *ctx, const struct phase *phase,
                        const struct outcome *outcome);
 void phase_reset_cursor(struct qret_ctx *ctx, const struct phase *phase);
 
+/* The prune's next interval begins now. */
+void phase_stamp_event_prune(struct qret_ctx *ctx);
+
 /* The name of a unit, for log lines. */
 const char *phase_unit(const struct phase *phase, uint32_t unit);
 

@@ -15,6 +15,7 @@
 #include "failure.h"
 #include "query.h"
 #include "slots.h"
+#include "sqlstate.h"
 
 #define LANE_AFTER_US  (5 * US_PER_MS)
 #define ANSWERS_A_CALL 64 /* then the host's loop gets its turn */
@@ -101,14 +102,16 @@ static int lanes(const struct qret_ctx *ctx)
 static void handle_renewal(struct qret_ctx *ctx, int rc, const struct pg_result *result,
                            struct error *error)
 {
-	bool stands = rc == QRET_DONE && leader_renew_read(ctx, result, error);
+	enum sqlstate_action action = SQLSTATE_CYCLE;
 
-	ctx->gate.renewing = false;
-	/*
-	 * One that failed is tried again with the next step; if the lease runs out, the fence
-	 * says so.
-	 */
-	if (!stands && error->code == QRET_ERR_LEADER_LOST)
+	if (rc == QRET_DONE && leader_renew_read(ctx, result, error))
+		return;
+	if (rc != QRET_DONE) {
+		action = sqlstate_rule(error->sqlstate)->action;
+		leader_renew_failed(ctx);
+	}
+	/* Another is tried later; should the lease run out meanwhile, the fence says so. */
+	if (action == SQLSTATE_CYCLE || action == SQLSTATE_PERMANENT)
 		runner_fail(&ctx->runner, error);
 }
 
@@ -117,8 +120,9 @@ static void renew(struct qret_ctx *ctx, struct lane *lane)
 {
 	struct parameters parameters = { 0 };
 
-	if (lane != &ctx->lanes[0] || lane->session.state != SESSION_READY ||
-	    !query_has_room(&lane->session) || qret_now_us() < leader_renew_due_us(ctx))
+	if (ctx->runner.halt != HALT_NONE || lane != &ctx->lanes[0] ||
+	    lane->session.state != SESSION_READY || !query_has_room(&lane->session) ||
+	    qret_now_us() < leader_renew_due_us(ctx))
 		return;
 	if (envelope_send(&lane->session, NULL, leader_renew_bind(ctx, &parameters), &parameters,
 	                  &ctx->gate) != QRET_DONE)

@@ -80,8 +80,12 @@ int states_page_over(struct qret_ctx *ctx)
 		return states_work_over(ctx);
 	if (!states_by_floors(ctx))
 		return state_move(ctx, STATE_PAGE);
-	floors_page_over(ctx);
-	return settle_then(ctx, STATE_PAGE);
+	if (floors_page_over(ctx))
+		return settle_then(ctx, STATE_PAGE);
+	/* A page that led to nothing would only come again: on to the phases after the pages. */
+	ctx->cycle.pages_over = true;
+	ctx->cycle.phase = QRET_PHASE_MAX_WAIT;
+	return settle_then(ctx, STATE_RUN);
 }
 
 int states_listed(struct qret_ctx *ctx)

@@ -56,7 +56,7 @@ int state_release(struct qret_ctx *ctx)
 	    (ctx->gate.by_host && ctx->cycle.plan != PLAN_RELEASE && !ctx->gate.barrier))
 		return state_move(ctx, STATE_END);
 	if (context_number(ctx, OPTION_GATE) == GATE_NONE) {
-		ctx->gate.held = ctx->gate.by_host = false;
+		leader_forget(&ctx->gate);
 		return state_move(ctx, STATE_END);
 	}
 	if (session->state != SESSION_READY) {

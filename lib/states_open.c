@@ -13,7 +13,7 @@ static int lost_gate(struct qret_ctx *ctx)
 {
 	struct error error;
 
-	ctx->gate.held = ctx->gate.by_host = false;
+	leader_forget(&ctx->gate);
 	error_set(&error, QRET_ERR_LEADER_LOST, true, "take the gate again",
 	          "the session that held the gate is gone");
 	return state_fail(ctx, &error);

@@ -63,20 +63,30 @@ int state_refresh(struct qret_ctx *ctx)
 	return state_move(ctx, STATE_RUN);
 }
 
-/* Starts a phase on the page's partitions or on its own units. */
+/* Starts a phase on its own units, from `first` on. */
+static int begin_units(struct qret_ctx *ctx, const struct phase *phase, uint32_t first)
+{
+	memset(ctx->cycle.units, 0, sizeof(ctx->cycle.units));
+	for (uint32_t i = first; i < phase->units; i++)
+		ctx->cycle.units[i - first].unit = i;
+	runner_begin(ctx, phase, ctx->cycle.units, phase->units - first, false);
+	return state_move(ctx, STATE_RUN);
+}
+
 static int begin_phase(struct qret_ctx *ctx, const struct phase *phase)
 {
+	const struct phase_state *state = &ctx->phases[phase->id - 1];
+
 	if (phase->units == 0) {
 		runner_begin(ctx, phase, ctx->pager.works, ctx->pager.count, false);
 		return state_move(ctx, STATE_RUN);
 	}
-	memset(ctx->cycle.units, 0, sizeof(ctx->cycle.units));
-	for (uint32_t i = 0; i < phase->units; i++)
-		ctx->cycle.units[i].unit = i;
+	/* One step beside a busy host goes on where the last one ended. */
+	if (state->one_step)
+		return begin_units(ctx, phase, state->unit);
 	if (phase->id == QRET_PHASE_EVENT_PRUNE)
 		phase_reset_cursor(ctx, phase);
-	runner_begin(ctx, phase, ctx->cycle.units, phase->units, false);
-	return state_move(ctx, STATE_RUN);
+	return begin_units(ctx, phase, 0);
 }
 
 int states_work_over(struct qret_ctx *ctx)

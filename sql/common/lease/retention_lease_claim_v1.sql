@@ -7,8 +7,8 @@
 -- p_interval_ms  the cluster's interval: the next cycle is due that long after this claim
 -- p_key          advisory lock key; while another session holds it (a session gate), nothing is claimed
 --
--- One row: state ('granted', 'busy', 'paused'); fence of the claim; barrier: an earlier holder did not
--- give the lease back, so the caller must pass retention_lease_barrier_v1 before its first step;
+-- One row: state ('granted', 'busy', 'paused'); fence of the claim; barrier: steps of an earlier claim
+-- may be under way, so the caller must pass retention_lease_barrier_v1 before its first step;
 -- wait_ms until trying again makes sense.
 --
 -- Locks: the lease row, when it is claimed. Never waits for a sweep. One transaction.
@@ -42,6 +42,7 @@ BEGIN
         UPDATE @part@.retention_lease AS l
         SET holder = p_holder,
             fence = l.fence + 1,
+            barrier_owed = true,
             expires_at = v_clock + p_lease_ms * interval '1 millisecond',
             next_due = v_clock + LEAST(p_interval_ms, 31536000000) * interval '1 millisecond',
             last_start = v_clock,
@@ -51,7 +52,7 @@ BEGIN
         RETURNING l.fence INTO fence;
         IF FOUND THEN
             state := 'granted';
-            barrier := v_lease.holder IS NOT NULL;
+            barrier := v_lease.barrier_owed OR v_lease.holder IS NOT NULL;
             wait_ms := 0;
             RETURN;
         END IF;

@@ -12,7 +12,8 @@
 -- dated later than now(); state: what the change is ('missing': no floors row yet, 'orphan': no
 -- partition any more, 'raised', 'lowered', 'pinned', 'released', 'moved', 'settled'), NULL: none.
 --
--- A floor becomes the date of what is first at the watermark, but never later than now(), so that
+-- A floor becomes the date of what is first at the watermark, but never -infinity, which means unknown
+-- (a row of that date counts as the oldest there can be), and never later than now(), so that
 -- a head dated in the future cannot hide a partition. It is lowered wherever it is wrong, and
 -- raised only where that takes the partition off the list: an idle partition is not written at
 -- every look. What is empty becomes now(), under the partition's lock, since a push under way may
@@ -93,9 +94,9 @@ BEGIN
         SELECT page.*, c.txns_cutoff, c.segments_cutoff,
                COALESCE(page.s_created < c.completed_cutoff
                    AND (page.s_created < c.forced_cutoff) IS NOT TRUE, false) AS by_completed,
-               CASE WHEN page.s_created IS NOT NULL THEN LEAST(page.s_created, now())
+               CASE WHEN page.s_created IS NOT NULL THEN GREATEST(LEAST(page.s_created, now()), '4714-11-24 00:00:00+00 BC')
                     WHEN page.locked THEN now() END AS s_bound,
-               CASE WHEN page.t_created IS NOT NULL THEN LEAST(page.t_created, now())
+               CASE WHEN page.t_created IS NOT NULL THEN GREATEST(LEAST(page.t_created, now()), '4714-11-24 00:00:00+00 BC')
                     WHEN page.locked THEN now() END AS t_bound,
                page.segments_floor = '-infinity' OR page.segments_floor > now()
                    OR COALESCE(page.segments_floor < c.segments_cutoff, false) AS s_open,

@@ -261,8 +261,8 @@ BEGIN
     -- held by the slowest group; a step without rule 2 cannot tell, and leaves the mark alone. The
     -- row is skipped where a refresh is at it.
     UPDATE @log@.retention_floors AS f
-    SET segments_floor = LEAST(v_created, now()),
-        look_xid = CASE WHEN LEAST(v_created, now()) < f.segments_floor
+    SET segments_floor = GREATEST(LEAST(v_created, now()), '4714-11-24 00:00:00+00 BC'),
+        look_xid = CASE WHEN GREATEST(LEAST(v_created, now()), '4714-11-24 00:00:00+00 BC') < f.segments_floor
                         THEN pg_current_xact_id()::text::bigint ELSE f.look_xid END,
         pinned_since = CASE WHEN p_completed_cutoff IS NULL THEN f.pinned_since
                             WHEN v_created < p_completed_cutoff

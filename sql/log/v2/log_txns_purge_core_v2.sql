@@ -172,8 +172,8 @@ BEGIN
     END IF;
     -- The floor, exact while the lock holds pushes off; skipped where a refresh is at it.
     UPDATE @log@.retention_floors AS f
-    SET txns_floor = LEAST(v_created, now()),
-        look_xid = CASE WHEN LEAST(v_created, now()) < f.txns_floor
+    SET txns_floor = GREATEST(LEAST(v_created, now()), '4714-11-24 00:00:00+00 BC'),
+        look_xid = CASE WHEN GREATEST(LEAST(v_created, now()), '4714-11-24 00:00:00+00 BC') < f.txns_floor
                         THEN pg_current_xact_id()::text::bigint ELSE f.look_xid END
     WHERE f.partition_id = (
         SELECT l.partition_id
