@@ -151,9 +151,15 @@ void failure_handle(struct qret_ctx *ctx, struct lane *lane, struct slot *slot,
 		return;
 	}
 	give_up(ctx, slot, error, action == SQLSTATE_LOCKED);
-	/* A failed prune waits for its next interval, also beside a busy host. */
-	if (runner->phase->id == QRET_PHASE_EVENT_PRUNE)
+	/*
+	 * A failed prune waits for its next interval, also beside a busy host. The other arms are
+	 * tried, unless what is wrong is wrong for all of them.
+	 */
+	if (runner->phase->id == QRET_PHASE_EVENT_PRUNE) {
 		phase_stamp_event_prune(ctx);
+		if (action == SQLSTATE_CYCLE || action == SQLSTATE_PERMANENT)
+			runner->next = runner->count;
+	}
 	if (too_many_alike(runner, error) && !contained)
 		runner_fail(runner, error);
 }

@@ -63,7 +63,7 @@ START_TEST(lease_fences_every_step)
 	ck_assert_int_eq(world_left(), 0);
 	ck_assert_int_ge(fences, steps);
 	ck_assert_contains(claimed_with, " 5000 5000 737001");
-	ck_assert_str_eq(released_with, "42 f");
+	ck_assert_str_eq(released_with, "42 f t");
 	ck_assert_int_eq(script_sent("gate_take") + script_sent("gate_release"), 0);
 	ck_assert_int_eq(script_sent("lease_barrier"), 0);
 	world_end();
@@ -87,7 +87,7 @@ START_TEST(lease_barrier_not_passed)
 	barrier = "ERROR 55P03 locked";
 	ck_assert_int_eq(world_cycle(&report), QRET_BUSY);
 	ck_assert_int_eq(steps, 0);
-	ck_assert_str_eq(released_with, "42 t");
+	ck_assert_str_eq(released_with, "42 t f");
 	world_end();
 }
 END_TEST
@@ -166,7 +166,7 @@ START_TEST(lease_stop_hands_over)
 	script_knobs.stop = stop;
 	script_knobs.stop_at = 120;
 	ck_assert_int_eq(world_cycle(&report), QRET_STOPPED);
-	ck_assert_str_eq(released_with, "42 t");
+	ck_assert_str_eq(released_with, "42 t t");
 	world_end();
 }
 END_TEST
