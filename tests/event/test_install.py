@@ -1,10 +1,13 @@
 """Installing the event part: on its own tables and on others, again, for a role of little."""
 
+import os
+
 import psycopg2
 import pytest
 
 from event.installing import install_event
 from event.outbox import ARMS, DAY, DJANGO_TABLES, WINDOW, Outbox, make_django_tables
+from pg import install
 from pg.install import quote_name
 
 OLD = WINDOW + DAY
@@ -101,6 +104,71 @@ def test_install_names_the_column_that_is_missing(empty_db):
         install_event(empty_db.dsn, **DJANGO_TABLES)
 
 
+@pytest.mark.parametrize(
+    "breaking, message",
+    [
+        (
+            "ALTER TABLE {delivery} DROP CONSTRAINT"
+            " django_domain_events_deliveryrecord_event_id_fkey",
+            "foreign key",
+        ),
+        (
+            "ALTER TABLE {delivery} DROP CONSTRAINT"
+            " django_domain_events_deliveryrecord_event_id_fkey;"
+            " ALTER TABLE {delivery} ADD FOREIGN KEY (event_id) REFERENCES {event} (id) NOT VALID",
+            "foreign key",
+        ),
+        (
+            "ALTER TABLE {success} DROP CONSTRAINT"
+            " django_domain_events_receiverlastsuccess_receiver_key_key",
+            "unique key",
+        ),
+        (
+            "ALTER TABLE {success} DROP CONSTRAINT"
+            " django_domain_events_receiverlastsuccess_receiver_key_key;"
+            " ALTER TABLE {success} ADD UNIQUE (receiver_key, last_succeeded_at)",
+            "unique key",
+        ),
+    ],
+)
+def test_install_refuses_tables_without_their_keys(empty_db, breaking, message):
+    make_django_tables(empty_db)
+    Outbox(empty_db, **DJANGO_TABLES).sql(breaking)
+    with pytest.raises(psycopg2.errors.InvalidSchemaDefinition, match=message) as refused:
+        install_event(empty_db.dsn, **DJANGO_TABLES)
+    assert refused.value.diag.message_hint
+    assert empty_db.one("SELECT to_regproc('outbox.event_prune_step_v1')") is None
+
+
+def test_an_index_in_another_order_is_not_taken_for_ours(django):
+    django.sql("DROP INDEX public.dde_policy")
+    django.sql("CREATE INDEX ON {event} (name DESC, delete_when, recorded_at)")
+    django.sql(
+        "CREATE INDEX ON {event} (name DESC, delete_when, recorded_at) WHERE delete_when <> ''"
+    )
+    django.sql("CREATE INDEX ON {event} (delete_when, recorded_at DESC) WHERE delete_when <> ''")
+    assert django.one("SELECT outbox.event_index_needed_v1('policy')")
+    django.sql(
+        "CREATE INDEX ON {event} (delete_when, recorded_at, id DESC) WHERE delete_when <> ''"
+    )
+    assert not django.one("SELECT outbox.event_index_needed_v1('policy')")
+
+
+def test_only_invalid_indexes_of_our_tables_are_dropped(django):
+    path = os.path.join(install.SQL, "client", "install_invalid_index.sql")
+    text = install.read(path, install.tokens(**DJANGO_TABLES))
+    text = text.replace("%", "%%").replace("$1::", "%s::")
+    django.sql("CREATE TABLE public.theirs (a int)")
+    django.sql("CREATE INDEX theirs_idx ON public.theirs (a)")
+    django.sql("CREATE INDEX ours_idx ON outbox.retention_register (signature)")
+    django.sql("CREATE INDEX hosts_idx ON {event} (name)")
+    django.sql("UPDATE pg_index SET indisvalid = false WHERE indexrelid::regclass::text ~ 's_idx$'")
+    drop = "DROP INDEX CONCURRENTLY IF EXISTS "
+    assert django.sql(text, "theirs_idx") == []
+    assert django.one(text, "ours_idx") == drop + "outbox.ours_idx"
+    assert django.one(text, "hosts_idx") == drop + "public.hosts_idx"
+
+
 @pytest.mark.parametrize("schema", ['We"ird.Schéma', "o'clock", "x" * 63, "é" * 31, "Select"])
 def test_B80_any_schema_name(empty_db, schema):
     install_event(empty_db.dsn, event_schema=schema)
@@ -170,6 +238,37 @@ def test_L12_a_role_of_little_is_enough(cluster, empty_db, tables):
     assert outbox.events() == set()
     empty_db.sql(f"DROP OWNED BY {quote_name(role)}")
     cluster.admin(f"DROP ROLE {quote_name(role)}")
+
+
+def test_E1_what_row_security_hides_is_never_deleted(cluster, outbox):
+    role = "half_blind"
+    tables = DJANGO_TABLES if outbox.event_table.startswith("public.") else {}
+    cluster.admin(f"DROP ROLE IF EXISTS {role}")
+    cluster.admin(f"CREATE ROLE {role} LOGIN")
+    install_event(outbox.db.dsn, grant_role=role, **tables)
+    event = outbox.event("succeeded", "pending", age=OLD)
+    outbox.sql("ALTER TABLE {delivery} ENABLE ROW LEVEL SECURITY")
+    outbox.sql("CREATE POLICY half ON {delivery} USING (status = 'succeeded')")
+    with outbox.db.connect(user=role).cursor() as cursor:
+        for arm in ARMS:
+            with pytest.raises(psycopg2.errors.InsufficientPrivilege, match="row-level security"):
+                cursor.execute("SELECT outbox.event_prune_step_v1(%s, now(), %s, 7)", (arm, WINDOW))
+    assert outbox.events() == {event} and outbox.deliveries() == 2
+    outbox.sql(f"DROP OWNED BY {role}")
+    cluster.admin(f"DROP ROLE {role}")
+
+
+def test_E1_every_function_of_the_prune_that_reads_rows_sees_all_of_them(outbox):
+    tables = (outbox.event_table, outbox.delivery_table, outbox.success_table)
+    names = "|".join(table.split(".")[1] for table in tables)
+    readers = outbox.sql(
+        "SELECT p.proname, 'row_security=off' = ANY (p.proconfig) FROM pg_proc AS p"
+        " WHERE p.pronamespace = 'outbox'::regnamespace AND p.proname ~ '^(event_)?prune_'"
+        " AND p.prosrc ~ %s",
+        rf"\.({names})\M",
+    )
+    assert len(readers) == 11
+    assert [name for name, sees_all in readers if not sees_all] == []
 
 
 def test_B78_nothing_is_for_everybody(event_db):

@@ -121,7 +121,22 @@ def test_E7_an_unknown_arm_is_refused(outbox, arm):
         outbox.step(arm)
 
 
-@pytest.mark.parametrize("after", ["", "x", "settled", "settled|||", "settled|1|2|3|4"])
+@pytest.mark.parametrize(
+    "after",
+    [
+        "",
+        "x",
+        "settled",
+        "settled|||",
+        "settled|1|2|3|4",
+        "settled|2026-02-30 00:00:00.000000|1||",
+        "settled|||2026-13-01 00:00:00.000000|",
+        "settled|0000-01-01 00:00:00.000000|1||",
+        "settled|2026-02-01 00:00:00.000000|9999999999999999999||",
+        "settled|2026-02-01 00:00:00.000000|1||-9999999999999999999",
+        "succeeded|2026-02-30 00:00:00.000000|1||",
+    ],
+)
 def test_E5_a_cursor_that_no_step_returned_is_refused(outbox, after):
     with pytest.raises(psycopg2.errors.InvalidParameterValue, match="cannot go on"):
         outbox.step("settled", after=after)

@@ -51,6 +51,7 @@ def test_E8_belongs_to_the_callers_transaction(own):
     [
         ({"name": ""}, "needs a name"),
         ({"name": None}, "needs a name"),
+        ({"name": " \t\n"}, "needs a name"),
         ({"retention_seconds": 0}, "window of 0 seconds"),
         ({"retention_seconds": -7}, "window of -7 seconds"),
         ({"retention_seconds": 2147483648}, "window of 2147483648 seconds"),
@@ -61,6 +62,9 @@ def test_E8_belongs_to_the_callers_transaction(own):
         ({"max_attempts": 0}, "attempts deliver nothing"),
         ({"receivers": ["mail", None]}, "without a key"),
         ({"receivers": [""]}, "without a key"),
+        ({"receivers": [["mail"], ["ledger"]]}, "in 2 dimensions"),
+        ({"targets": '{"hook": ["a"], "": ["b"]}'}, "without a key"),
+        ({"targets": '{"hook": ["a", null]}'}, "target that is null"),
         ({"targets": "[]"}, "name no receiver"),
         ({"targets": '{"hook": "https://a"}'}, "name no receiver"),
     ],

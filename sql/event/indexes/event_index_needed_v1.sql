@@ -34,9 +34,10 @@ AS $qretention$
             i.indrelid,
             c.relname,
             ARRAY(
-                SELECT pg_get_indexdef(i.indexrelid, n, false)
+                -- One in another order is NULL, and so is like no column.
+                SELECT CASE WHEN i.indoption[n - 1] = 0
+                    THEN pg_get_indexdef(i.indexrelid, n, false) END
                 FROM generate_series(1, i.indnkeyatts) AS n
-                WHERE i.indoption[n - 1] = 0
                 ORDER BY n
             ) AS columns,
             regexp_replace(

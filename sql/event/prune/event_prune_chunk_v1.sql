@@ -24,6 +24,7 @@ CREATE OR REPLACE FUNCTION @event@.event_prune_chunk_v1(
 LANGUAGE plpgsql
 VOLATILE
 SET search_path = pg_catalog, pg_temp
+SET row_security = off
 SET enable_seqscan = off
 SET enable_bitmapscan = off
 SET max_parallel_workers_per_gather = 0

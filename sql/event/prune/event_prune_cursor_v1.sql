@@ -26,8 +26,22 @@ DECLARE
     v_shape constant text := format(
         '^([a-z_]+)\|(%s)\|(-?\d{1,19})?\|(%1$s)\|(-?\d{1,19})?$', v_date);
     v_parts constant text[] := regexp_match(p_after, v_shape);
+    v_wrong boolean := p_after IS NOT NULL AND v_parts IS NULL;
+    v_key timestamptz;
+    v_id bigint;
 BEGIN
-    IF p_after IS NOT NULL AND v_parts IS NULL THEN
+    IF v_parts IS NOT NULL THEN
+        -- Of the right shape, there is still no 30th of February.
+        BEGIN
+            v_key := NULLIF(v_parts[2], '')::timestamp AT TIME ZONE 'UTC';
+            v_id := NULLIF(v_parts[3], '')::bigint;
+            low := NULLIF(v_parts[4], '')::timestamp AT TIME ZONE 'UTC';
+            chunked := NULLIF(v_parts[5], '')::bigint;
+        EXCEPTION WHEN data_exception THEN
+            v_wrong := true;
+        END;
+    END IF;
+    IF v_wrong THEN
         RAISE EXCEPTION 'a prune cannot go on after %', quote_literal(p_after)
             USING ERRCODE = 'invalid_parameter_value',
                 HINT = 'Pass what the step before returned as "last", or NULL to begin.';
@@ -36,11 +50,12 @@ BEGIN
     key := '0001-01-01 00:00:00+00';
     id := -9223372036854775808;
     IF v_parts[1] = p_arm THEN
-        low := NULLIF(v_parts[4], '')::timestamp AT TIME ZONE 'UTC';
-        chunked := NULLIF(v_parts[5], '')::bigint;
         fresh := v_parts[2] = '';
-        key := COALESCE(NULLIF(v_parts[2], '')::timestamp AT TIME ZONE 'UTC', low, key);
-        id := COALESCE(NULLIF(v_parts[3], '')::bigint, id);
+        key := COALESCE(v_key, low, key);
+        id := COALESCE(v_id, id);
+    ELSE
+        low := NULL;
+        chunked := NULL;
     END IF;
     IF fresh THEN
         low := NULL;

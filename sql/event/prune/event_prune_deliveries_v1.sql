@@ -16,6 +16,7 @@ CREATE OR REPLACE FUNCTION @event@.event_prune_deliveries_v1(
 LANGUAGE plpgsql
 VOLATILE
 SET search_path = pg_catalog, pg_temp
+SET row_security = off
 SET enable_seqscan = off
 SET enable_bitmapscan = off
 SET jit = off

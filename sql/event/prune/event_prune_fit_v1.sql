@@ -11,6 +11,7 @@ RETURNS int
 LANGUAGE plpgsql
 VOLATILE
 SET search_path = pg_catalog, pg_temp
+SET row_security = off
 SET enable_seqscan = off
 SET enable_bitmapscan = off
 SET enable_nestloop = off

@@ -27,6 +27,7 @@ CREATE OR REPLACE FUNCTION @event@.event_prune_jump_v1(
 LANGUAGE plpgsql
 VOLATILE
 SET search_path = pg_catalog, pg_temp
+SET row_security = off
 SET enable_seqscan = off
 SET enable_bitmapscan = off
 SET enable_nestloop = off

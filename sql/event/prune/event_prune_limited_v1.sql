@@ -20,9 +20,9 @@
 --
 -- Result keys: events and deliveries deleted; skipped, due events of which a row is locked by
 -- somebody else, left to the next run; oversize, 1 where an event with more deliveries than
--- p_max_rows began to lose them, a chunk a step; poison, rows that no arm can judge (counted by the
--- first step of a run, up to 1000) and events that a delivery of unknown status keeps; last, where
--- this step ended; done, the arm has nothing further.
+-- p_max_rows began to lose them, a chunk a step; poison, rows that no arm can judge, counted by the
+-- first step of a run, up to 1000; last, where this step ended; done, the arm has nothing further.
+-- A delivery of unknown status is owed as any other, and its event is in none of the counts.
 --
 -- A run ends at done. A step may delete nothing and not be done: what it looked at was owed or
 -- locked, and "last" lies further on. Given the "last" of a step that was done, a new run starts at
@@ -31,7 +31,8 @@
 --
 -- Locks: rows as event_prune_batch_v1 and event_prune_chunk_v1, FOR UPDATE, until the transaction
 -- ends. Transaction: the caller's, one a step, READ COMMITTED (QR004 otherwise). A step with
--- nothing to delete writes nothing.
+-- nothing to delete writes nothing. Row-level security that would hide rows from the caller is
+-- refused (42501): what is owed by a hidden row would go with its event.
 CREATE OR REPLACE FUNCTION @event@.event_prune_limited_v1(
     p_arm text,
     p_now timestamptz,

@@ -12,6 +12,7 @@ RETURNS int
 LANGUAGE plpgsql
 STABLE
 SET search_path = pg_catalog, pg_temp
+SET row_security = off
 SET enable_seqscan = off
 SET enable_bitmapscan = off
 SET max_parallel_workers_per_gather = 0

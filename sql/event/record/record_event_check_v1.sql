@@ -20,7 +20,7 @@ DECLARE
     v_wrong text;
     v_hint text;
 BEGIN
-    IF COALESCE(p_name, '') = '' THEN
+    IF COALESCE(p_name, '') !~ '\S' THEN
         v_wrong := 'an event needs a name';
         v_hint := 'Pass what happened, in a word or two.';
     ELSIF p_retention_seconds NOT BETWEEN 1 AND 2147483647 THEN
@@ -39,6 +39,9 @@ BEGIN
     ELSIF p_max_attempts < 1 THEN
         v_wrong := format('%s attempts deliver nothing', p_max_attempts);
         v_hint := 'Pass 1 or more.';
+    ELSIF array_ndims(p_receivers) > 1 THEN
+        v_wrong := format('receivers in %s dimensions are not a list', array_ndims(p_receivers));
+        v_hint := 'Pass an array of one dimension.';
     ELSIF array_position(p_receivers, NULL) IS NOT NULL OR '' = ANY (p_receivers) THEN
         v_wrong := 'a receiver without a key is owed nothing';
         v_hint := 'Leave it out of the list of receivers.';
@@ -48,6 +51,16 @@ BEGIN
     ) THEN
         v_wrong := 'targets that name no receiver are owed nothing';
         v_hint := 'Pass an object with an array of targets for each receiver.';
+    ELSIF p_targets ? '' THEN
+        v_wrong := 'targets of a receiver without a key are owed to nobody';
+        v_hint := 'Leave the empty key out of the object of targets.';
+    ELSIF EXISTS (
+        SELECT FROM jsonb_each(p_targets) AS t
+        CROSS JOIN LATERAL jsonb_array_elements(t.value) AS e (target)
+        WHERE e.target = 'null'
+    ) THEN
+        v_wrong := 'a target that is null cannot be delivered to';
+        v_hint := 'Leave it out, or name the receiver among the receivers if it has no targets.';
     END IF;
     IF v_wrong IS NOT NULL THEN
         RAISE EXCEPTION '%', v_wrong
