@@ -14,7 +14,8 @@ const char *world_facts(bool second_steps)
 	int length = snprintf(answer, sizeof(answer), "@%lld", (long long)WORLD_CLOCK_US);
 
 	for (int fact = 0; fact < FACT_COUNT; fact++) {
-		bool is = fact != FACT_READ_ONLY && fact != FACT_FLOORS && fact != FACT_LEASE;
+		bool is = fact != FACT_READ_ONLY && (fact != FACT_FLOORS || world.floors) &&
+		          fact != FACT_LEASE;
 
 		if (fact == FACT_RETENTION_V2 || fact == FACT_TXNS_PURGE_V2 ||
 		    fact == FACT_MAX_WAIT_V2 || fact == FACT_CLEANUP_V2)
@@ -57,6 +58,31 @@ static const char *page(const struct script_call *call)
 	return answer;
 }
 
+/* Partitions with something left that are not among those to leave out; then a row that has no partition. */
+static const char *due_page(const struct script_call *call)
+{
+	static bool excluded[WORLD_PARTITIONS_MOST + 1];
+	const char *at = strchr(call->parameters, '{');
+	int length = 0, listed = 0;
+
+	memset(excluded, 0, sizeof(excluded));
+	while (at != NULL && *at != '}' && at[1] == '#') {
+		excluded[strtol(at + 2, NULL, 10)] = true;
+		at = strpbrk(at + 1, ",}");
+	}
+	for (int id = 1; id <= world.partitions && listed < PAGE_ITEMS; id++) {
+		if (world.segments[id - 1] == 0 || excluded[id])
+			continue;
+		length += snprintf(answer + length, sizeof(answer) - (size_t)length,
+		                   "@%lld #%d #%d @1 - - - #%d - - - - -/",
+		                   (long long)WORLD_CLOCK_US, id, id % 10 + 1, id % 10 + 1);
+		listed++;
+	}
+	snprintf(answer + length, sizeof(answer) - (size_t)length, "@%lld - - - - - - - - - - - -",
+	         (long long)WORLD_CLOCK_US);
+	return answer;
+}
+
 /* The page read again: every partition is still there, with its policy. */
 static const char *page_again(void)
 {
@@ -94,6 +120,14 @@ static const char *respond(struct script_call *call)
 		return page(call);
 	if (strcmp(name, "worklist_by_id") == 0)
 		return page_again();
+	if (strcmp(name, "worklist_due") == 0)
+		return due_page(call);
+	if (strcmp(name, "floors_walk") == 0)
+		return "- - - - f f 0 - 0";
+	if (strcmp(name, "floors_pinned") == 0)
+		return "- 0 -";
+	if (strcmp(name, "floors_refresh") == 0 || strcmp(name, "other") == 0)
+		return "";
 	if (strncmp(name, "step_retention", 14) == 0)
 		return step(call);
 	if (strncmp(name, "step_txns", 9) == 0 || strncmp(name, "step_max_wait", 13) == 0)
@@ -114,7 +148,7 @@ static const char *respond(struct script_call *call)
 		return "t";
 	if (strcmp(name, "install_object") == 0)
 		return "'created";
-	if (strcmp(name, "install_has_streams") == 0 || strcmp(name, "other") == 0)
+	if (strcmp(name, "install_has_streams") == 0)
 		return "0";
 	return strcmp(name, "install_invalid_index") == 0 ? "" : NULL;
 }

@@ -17,6 +17,7 @@ struct world {
 	int64_t segments[WORLD_PARTITIONS_MOST]; /* left in each, deleted by retention */
 	int64_t rows_us;   /* how long the deletion of one row takes, as steps tell */
 	bool second_steps; /* the v2 functions are installed */
+	bool floors;       /* discovery by floors: only partitions with something left are listed */
 	bool other_phases; /* partitions have cutoffs for phases 2 and 3 as well */
 	int64_t deleted;   /* by steps that were answered */
 	int64_t flying,

@@ -189,7 +189,7 @@ START_TEST(batch_rows_in_flight_bounded)
 
 		begin(QRET_PHASE_RETENTION, sizes[size]);
 		srand(7);
-		for (int round = 0; round < 20000; round++) {
+		for (int round = 0; round < 20000; round += (int)unit_stride(11)) {
 			const struct work work = { .rows = rand() % 8 == 0 ? rand() % 2000 : 0 };
 			int32_t rows, mood = round / 2000 % 4;
 

@@ -74,10 +74,10 @@ static bool live_with_failure(long n, bool onwards)
 
 START_TEST(memory_each_allocation)
 {
-	long n = 0;
+	long n = 1;
 
-	while (live_with_failure(++n, false))
-		;
+	while (live_with_failure(n, false))
+		n += unit_stride(23);
 	ck_assert_int_gt(n, 100);
 }
 END_TEST
@@ -87,7 +87,7 @@ START_TEST(memory_context_survives)
 {
 	bool failed = true;
 
-	for (long n = 1; failed; n++) {
+	for (long n = 1; failed; n += unit_stride(7)) {
 		struct qret_cycle_report report = { .size = sizeof(report) };
 
 		world_begin(20, 3);
@@ -108,7 +108,7 @@ START_TEST(memory_none_left_at_all)
 {
 	struct qret_cycle_report report = { .size = sizeof(report) };
 
-	for (long n = 1; n < 150; n += 7) {
+	for (long n = 1; n < 150; n += 7 * unit_stride(3)) {
 		world_begin(20, 3);
 		memory_begin(n, true);
 		assert_clean(qret_run_cycle(world.ctx, &report), "run_cycle", n);

@@ -183,7 +183,7 @@ static const char *lose_the_last(struct script_call *call)
 	if (strncmp(call->statement, "step_retention", 14) != 0)
 		return NULL;
 	/* lane 1 has long been idle when the other one dies with an item in its hands */
-	call->delay_ms = call->connection == 2 ? 1000 : 1;
+	call->delay_ms = call->connection == 2 ? 1000 : 5;
 	if (call->connection == 2)
 		call->flags = SCRIPT_DIE;
 	return call->flags ? "" : NULL;
@@ -191,7 +191,7 @@ static const char *lose_the_last(struct script_call *call)
 
 START_TEST(runner_lost_lane_wakes_an_idle_one)
 {
-	world_begin(40, 3);
+	world_begin(400, 3);
 	world.before = lose_the_last;
 	world_set("parallelism", "2");
 	ck_assert_int_eq(world_cycle(&report), QRET_DONE);
@@ -204,14 +204,14 @@ static const char *hold_the_second(struct script_call *call)
 {
 	if (strncmp(call->statement, "step_retention", 14) != 0)
 		return NULL;
-	call->delay_ms = call->connection == 2 ? SCRIPT_NEVER : 1;
+	call->delay_ms = call->connection == 2 ? SCRIPT_NEVER : 5;
 	return NULL;
 }
 
 /* The same, found by time: lane 2 hangs until its deadline, long after lane 1 has nothing left. */
 START_TEST(runner_hung_lane_is_given_up)
 {
-	world_begin(40, 3);
+	world_begin(400, 3);
 	world.before = hold_the_second;
 	world_set("parallelism", "2");
 	ck_assert_int_eq(world_cycle(&report), QRET_DONE);

@@ -52,6 +52,13 @@ bool unit_is_utf8(const char *text)
 	return true;
 }
 
+long unit_stride(long slow)
+{
+	const char *preloaded = getenv("LD_PRELOAD");
+
+	return preloaded != NULL && strstr(preloaded, "vgpreload") != NULL ? slow : 1;
+}
+
 int unit_open_descriptors(void)
 {
 	int count = 0;

@@ -18,6 +18,9 @@ int unit_run(const char *module, const TTest *const *tests);
 /* Whether text is valid UTF-8, by a decoder that shares nothing with the library's. */
 bool unit_is_utf8(const char *text);
 
+/* 1; under valgrind, where each round costs fifty times as much, `slow`: for sweeps that then take every n-th. */
+long unit_stride(long slow);
+
 /* How many descriptors this process has open. */
 int unit_open_descriptors(void);
 

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+/* Discovery by floors as the library drives it: what is due is stepped, what cannot be is left out, and it ends. L17 to L19. */
+#include "script_world.h"
+
+#include <stdio.h>
+
+static struct qret_cycle_report report;
+
+static void begin(int partitions, int64_t segments)
+{
+	world_begin(partitions, segments);
+	world.floors = true;
+}
+
+START_TEST(floors_only_due_are_stepped)
+{
+	begin(2000, 0);
+	for (int id = 0; id < 2000; id += 200)
+		world.segments[id] = 30;
+	ck_assert_int_eq(world_cycle(&report), QRET_DONE);
+	ck_assert_int_eq(world_left(), 0);
+	ck_assert_int_eq(report.partitions, 10);
+	ck_assert_int_eq(report.steps, 10 + 5);
+	ck_assert_int_eq(script_sent("worklist_scan"), 0);
+	world_end();
+}
+END_TEST
+
+/* Nothing due: no step at all, and a handful of round trips however many partitions there are. */
+START_TEST(floors_idle_cycle_is_short)
+{
+	begin(2900, 0);
+	ck_assert_int_eq(world_cycle(&report), QRET_DONE);
+	ck_assert_int_eq(world_cycle(&report), QRET_DONE);
+	ck_assert_int_eq(report.partitions, 0);
+	ck_assert_int_le(report.round_trips, 15);
+	world_end();
+}
+END_TEST
+
+START_TEST(floors_many_pages)
+{
+	begin(2900, 3);
+	ck_assert_int_eq(world_cycle(&report), QRET_DONE);
+	ck_assert_int_eq(world_left(), 0);
+	ck_assert_int_eq(report.partitions, 2900);
+	world_end();
+}
+END_TEST
+
+static const char *fail_alternating(struct script_call *call)
+{
+	if (strncmp(call->statement, "step_retention", 14) != 0)
+		return NULL;
+	return world_partition_of(call) % 2 ? "ERROR P0001 no" : "ERROR XX000 no";
+}
+
+/* What fails stays due: it is left out for the rest of the cycle, however many there are, and the cycle ends. */
+START_TEST(floors_failing_partitions_end)
+{
+	static const int counts[] = { 10, 990, 1000, 1010, 2900 };
+
+	for (size_t i = 0; i < COUNT_OF(counts); i++) {
+		begin(counts[i], 3);
+		world.before = fail_alternating;
+		for (int cycle = 0; cycle < 4; cycle++) {
+			ck_assert_int_eq(world_cycle(&report), QRET_PARTIAL);
+			ck_assert_int_gt(report.items_failed, 0);
+			ck_assert_int_le(report.steps, counts[i] + 5);
+			script_pass_ms(5000);
+		}
+		world.before = NULL;
+		script_pass_ms(400000);
+		ck_assert_int_eq(world_cycle(&report), QRET_DONE);
+		ck_assert_int_eq(world_left(), 0);
+		world_end();
+	}
+}
+END_TEST
+
+static const char *answer_nothing(struct script_call *call)
+{
+	return strncmp(call->statement, "step_retention", 14) == 0 ? "0 0 0 t 100 f" : NULL;
+}
+
+/* Listed as due, and yet the steps find nothing: settled once, not stepped again and again. */
+START_TEST(floors_wrong_floors_end)
+{
+	static const int counts[] = { 10, 1010, 2900 };
+
+	for (size_t i = 0; i < COUNT_OF(counts); i++) {
+		begin(counts[i], 3);
+		world.before = answer_nothing;
+		world_cycle(&report);
+		ck_assert_int_le(report.steps, 2 * counts[i] + 5);
+		ck_assert_int_gt(script_sent("floors_refresh"), 0);
+		world_end();
+	}
+}
+END_TEST
+
+int main(void)
+{
+	const TTest *tests[] = { floors_only_due_are_stepped, floors_idle_cycle_is_short,
+		                 floors_many_pages,           floors_failing_partitions_end,
+		                 floors_wrong_floors_end,     NULL };
+
+	return unit_run("floors", tests);
+}
