@@ -158,7 +158,8 @@ class Broker:
         base, end = last_offset + 1, last_offset + len(messages)
         self.sql(
             "UPDATE {q}.log_partitions SET last_offset = %s,"
-            " last_write_at = CASE WHEN last_write_at < %s - interval '1 second' THEN %s ELSE last_write_at END WHERE id = %s",
+            " last_write_at = CASE WHEN last_write_at < %s - interval '1 second'"
+            " THEN %s ELSE last_write_at END WHERE id = %s",
             end,
             stamp,
             stamp,
@@ -285,7 +286,8 @@ class Broker:
         return bool(
             self.sql(
                 "UPDATE {q}.log_consumers"
-                " SET committed = LEAST(batch_end, COALESCE(%s, batch_end)), batch_end = NULL, worker_id = NULL, lease_expires_at = NULL"
+                " SET committed = LEAST(batch_end, COALESCE(%s, batch_end)), batch_end = NULL,"
+                " worker_id = NULL, lease_expires_at = NULL"
                 " WHERE partition_id = %s AND consumer_group = %s AND worker_id = %s"
                 " AND batch_end IS NOT NULL AND lease_expires_at > clock_timestamp()"
                 " RETURNING committed",

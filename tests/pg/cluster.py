@@ -4,6 +4,7 @@ It is no wrapper around the machine's own clusters, which it neither finds nor t
 """
 
 import ctypes
+import fcntl
 import glob
 import os
 import pwd
@@ -25,6 +26,8 @@ STOP_SECONDS = 20
 PR_SET_PDEATHSIG = 1
 SHARED_MEMORY = "/dev/shm"
 PLENTY_BYTES = 4 << 30
+PREFIX = "qret-"
+YOUNG_SECONDS = 60
 
 # What a throw-away server needs: no durability, and no background work that makes runs differ.
 SETTINGS = {
@@ -85,6 +88,19 @@ def parent_folder():
     return "/tmp"
 
 
+def remove_orphans(parent):
+    """Folders of runs that were killed: nobody holds the lock on their file "owner" any more."""
+    for owner in glob.glob(os.path.join(parent, PREFIX + "*", "owner")):
+        try:
+            with open(owner, "rb") as file:
+                if time.time() - os.fstat(file.fileno()).st_mtime < YOUNG_SECONDS:
+                    continue  # its maker may not have locked it yet
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(os.path.dirname(owner), ignore_errors=True)
+        except OSError:
+            continue
+
+
 def free_port():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -143,7 +159,11 @@ class Cluster:
         self.settings = dict(SETTINGS, **(settings or {}))
         self.port = free_port() if tcp else 5432
         self.tcp = tcp
-        self.folder = tempfile.mkdtemp(prefix="qret-", dir=parent or parent_folder())
+        parent = parent or parent_folder()
+        remove_orphans(parent)
+        self.folder = tempfile.mkdtemp(prefix=PREFIX, dir=parent)
+        self._owner = open(os.path.join(self.folder, "owner"), "wb")  # held as long as we live
+        fcntl.flock(self._owner, fcntl.LOCK_EX)
         self.data = os.path.join(self.folder, "data")
         self.log_path = os.path.join(self.folder, "log")
         self.process = None
@@ -280,6 +300,7 @@ class Cluster:
         """Ends the server and removes everything. Fine to call twice."""
         self.kill()
         shutil.rmtree(self.folder, ignore_errors=True)
+        self._owner.close()
 
     def log(self, since=0):
         """What the server wrote, from a byte offset on."""

@@ -54,7 +54,7 @@ def path():
 
 @functools.lru_cache(maxsize=None)
 def refuse_stale():
-    """The library carries the SQL that it installs: beside newer files a test would try old ones."""
+    """The library carries the SQL that it installs; beside newer files, tests would try old ones."""
     sql = os.path.join(ROOT, "sql")
     built = os.path.join(os.path.dirname(os.path.dirname(path())), "sql", "sql_embedded.c")
     if not os.path.exists(built):
