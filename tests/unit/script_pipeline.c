@@ -171,11 +171,11 @@ static void serve(struct pg_conn *conn, const struct outgoing *outgoing)
 		return;
 	}
 	snprintf(sqlstate, sizeof(sqlstate), "%.5s", answer + 6);
-	for (int i = call.flags & SCRIPT_TWICE ? 2 : 1; i > 0; i--)
-		say(conn,
-		    script_result_of_error(answer[0] == 'E' ? "ERROR" : "FATAL", sqlstate,
-		                           answer + 12),
-		    call.delay_ms);
+	say(conn,
+	    script_result_of_error(answer[0] == 'E' ? "ERROR" : "FATAL", sqlstate, answer + 12),
+	    call.delay_ms);
+	if (call.flags & SCRIPT_TWICE)
+		say(conn, script_result_of_error("ERROR", "XX001", "an echo"), call.delay_ms);
 	say(conn, NULL, call.delay_ms);
 	conn->aborted = true;
 	if (answer[0] == 'F') {

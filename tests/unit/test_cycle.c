@@ -375,6 +375,26 @@ START_TEST(cycle_uses_and_keeps_the_hosts_gate)
 }
 END_TEST
 
+/* Given back with the session lock still on it: the host must discard it. */
+START_TEST(cycle_detach_under_the_gate_taints)
+{
+	int32_t tainted = 77;
+
+	world_begin_attached(2, 5);
+	ck_assert_int_eq(qret_gate_take(world.ctx), QRET_DONE);
+	ck_assert_int_eq(qret_detach(world.ctx, &tainted), QRET_DONE);
+	ck_assert_int_eq(tainted, 1);
+	ck_assert_int_eq(qret_gate_release(world.ctx), QRET_ERR_STATE);
+	world_end();
+	world_begin_attached(2, 5);
+	world_set("gate", "none");
+	ck_assert_int_eq(qret_gate_take(world.ctx), QRET_DONE);
+	ck_assert_int_eq(qret_detach(world.ctx, &tainted), QRET_DONE);
+	ck_assert_int_eq(tainted, 0);
+	world_end();
+}
+END_TEST
+
 START_TEST(cycle_gate_none_asks_nobody)
 {
 	world_begin(2, 5);
@@ -513,6 +533,7 @@ int main(void)
 		                 cycle_detach_in_mid_cycle_taints,
 		                 cycle_uses_and_keeps_the_hosts_gate,
 		                 cycle_gate_none_asks_nobody,
+		                 cycle_detach_under_the_gate_taints,
 		                 cycle_lost_gate_is_noticed,
 		                 cycle_failures_in_a_row,
 		                 cycle_report_in_mid_cycle,

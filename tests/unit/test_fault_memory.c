@@ -51,6 +51,8 @@ static void live(long n)
 	REQUIRE((rc == QRET_DONE) == (list != NULL), "worklist_build, allocation %ld", n);
 	qret_worklist_free(list);
 	assert_clean(qret_run_cycle(ctx, &report), "run_cycle", n);
+	/* the statements are made anew */
+	assert_clean(qret_set_option(ctx, "grant_role", NULL), "set_option", n);
 	assert_clean(qret_run_cycle(ctx, &report), "run_cycle again", n);
 	assert_clean(qret_step(ctx, QRET_PHASE_METRICS_PURGE, NULL, &result), "step", n);
 	assert_clean(qret_schema_version(ctx, "log", &version), "schema_version", n);
