@@ -40,7 +40,7 @@ static size_t expand(const char *text, const struct template_name *names, char *
 	size_t total = 0;
 
 	while (*text != '\0') {
-		size_t taken = 1, length = 1;
+		size_t taken = *text == '@' ? 1 : strcspn(text, "@"), length = taken;
 		const char *source = text;
 		const struct template_name *name = *text == '@' ? find(names, text, &taken) : NULL;
 
