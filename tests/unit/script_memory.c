@@ -19,7 +19,7 @@ void __wrap_free(void *block);
 
 static void *held[PLACES];
 static long count, calls, fail_at;
-static bool tracking, onwards, failed;
+static bool tracking, paused, onwards, failed;
 
 static size_t home(const void *block)
 {
@@ -82,6 +82,17 @@ long memory_end(void)
 {
 	tracking = false;
 	return count;
+}
+
+void memory_pause(void)
+{
+	paused = tracking;
+	tracking = false;
+}
+
+void memory_resume(void)
+{
+	tracking = paused;
 }
 
 bool memory_failed(void)

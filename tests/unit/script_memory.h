@@ -11,6 +11,10 @@ void memory_begin(long fail_at, bool onwards);
 /* Ends tracking; returns how many blocks are still held. */
 long memory_end(void);
 
+/* Between the two nothing is tracked and nothing fails: for what the script itself keeps. */
+void memory_pause(void);
+void memory_resume(void);
+
 /* Whether a failure was due since memory_begin. */
 bool memory_failed(void);
 

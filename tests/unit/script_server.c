@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "qretention.h"
+#include "script_memory.h"
 #include "statement.h"
 
 #define STATEMENTS_MOST 64
@@ -16,8 +17,9 @@
 static const struct script_entry *entries;
 static size_t entry_count, position;
 static script_server server;
-static struct options options; /* as the context has them: the statements follow */
-static struct statements statements;
+static struct options options;       /* as the context has them: the statements follow */
+static struct statements statements; /* kept from script to script, as making them takes long */
+static bool changed;                 /* by script_option */
 
 static struct {
 	char name[48];
@@ -63,21 +65,34 @@ void script_server_reset(void)
 	entry_count = position = 0;
 	server = NULL;
 	memset(sent, 0, sizeof(sent));
+	if (statements.texts[0] != NULL && !changed)
+		return;
+	memory_pause();
 	options_free(&options);
 	options_init(&options);
 	REQUIRE(statements_build(&statements, &options) == QRET_DONE,
 	        "the world could not be set up");
+	changed = false;
+	memory_resume();
 }
 
 void script_option(const char *name, const char *value)
 {
+	char *before[OPTION_COUNT];
 	struct error error;
 	bool clamped;
 
+	memory_pause();
+	memcpy(before, options.text, sizeof(before));
 	REQUIRE(options_set(&options, name, value, &clamped, &error) == QRET_DONE,
 	        "the world could not be set up");
-	REQUIRE(statements_build(&statements, &options) == QRET_DONE,
-	        "the world could not be set up");
+	/* Numbers travel as parameters: they change no text. */
+	if (strcmp(name, "engines") == 0 || memcmp(before, options.text, sizeof(before)) != 0) {
+		changed = true;
+		REQUIRE(statements_build(&statements, &options) == QRET_DONE,
+		        "the world could not be set up");
+	}
+	memory_resume();
 }
 
 void script_expect(const struct script_entry *list, size_t count)
@@ -96,9 +111,6 @@ void script_server_check(void)
 {
 	REQUIRE(position == entry_count, "script[%zu]: %s was not sent", position,
 	        position < entry_count ? entries[position].statement : "");
-	statements_free(&statements);
-	options_free(&options);
-	memset(&options, 0, sizeof(options));
 }
 
 const char *script_statement_name(const char *text)

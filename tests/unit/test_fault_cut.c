@@ -30,7 +30,7 @@ static void begin(const struct way *way)
 	if (way->attached)
 		world_begin_attached(3, 110);
 	else
-		world_begin(way->lanes > 1 ? 60 : 3, way->lanes > 1 ? 2 : 110);
+		world_begin(way->lanes > 1 ? 40 : 3, way->lanes > 1 ? 1 : 110);
 	world_set("parallelism", way->lanes == 2 ? "2" : way->lanes == 3 ? "3" : "1");
 	world_set("partition_cleanup", "on");
 	world.other_phases = way->other_phases;
