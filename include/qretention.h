@@ -57,7 +57,7 @@ extern "C" {
 #define QRET_BUSY    3 /* another instance leads, or the cluster's next cycle is not due; skipped */
 #define QRET_STOPPED 4 /* qret_stop was called */
 #define QRET_PARTIAL 5 /* finished; some items failed and were skipped */
-#define QRET_PAUSED  6 /* an operator, or the breaker, paused every rule that would run */
+#define QRET_PAUSED  6 /* an operator paused every rule that would run */
 #define QRET_STANDBY 7 /* the server is read-only; nothing was tried */
 #define QRET_BUDGET  8 /* the cycle's time or row budget ended it between batches; work is left */
 
@@ -230,8 +230,10 @@ QRET_API int qret_ctx_new(struct qret_ctx **ret_ctx);
 
 /*
  * Frees the context: closes an owned connection without waiting, leaves a borrowed one to its
- * owner, runs each free_fn once and no other callback. NULL is fine. In mid-cycle the server
- * ends what it was doing by itself. In a forked child nothing is sent. Since 0.1.0.
+ * owner, runs each free_fn once and no other callback. NULL is fine; inside a callback nothing
+ * happens. In mid-cycle the server ends what it was doing by itself. A gate that is held on a
+ * borrowed connection stays with it: release or detach before. In a forked child nothing is sent.
+ * Since 0.1.0.
  */
 QRET_API void qret_ctx_free(struct qret_ctx *ctx);
 
@@ -315,9 +317,9 @@ QRET_API int qret_schema_version(struct qret_ctx *ctx, const char *part, int32_t
 
 /*
  * Builds the list of partitions with their cutoffs, all from one reading of the server's clock:
- * with option work_list = due only those with something to delete, else all; at most
- * worklist_limit items. The list outlives the context and is freed with qret_worklist_free.
- * Needs no gate. Since 0.1.0.
+ * with option work_list = due, or auto where the floors are installed, only those with something
+ * to delete, else all; at most worklist_limit items. The list outlives the context and is freed
+ * with qret_worklist_free. Needs no gate. Since 0.1.0.
  */
 QRET_API int qret_worklist_build(struct qret_ctx *ctx, struct qret_worklist **ret_list);
 
@@ -341,7 +343,7 @@ QRET_API void qret_worklist_free(struct qret_worklist *list);
  * phases 4 to 6, which use the server's now(). Steps are safe side by side, so no gate is needed
  * (except with gate = lease: QRET_ERR_STATE without it). A cutoff later than the server's now()
  * is refused (QRET_ERR_ARGUMENT). Returns QRET_DONE, QRET_PARTIAL (a lock was missed: done is
- * 0), QRET_STOPPED, QRET_PAUSED, QRET_STANDBY or an error. *ret_result is written on QRET_DONE
+ * 0), QRET_STOPPED, QRET_STANDBY or an error. *ret_result is written on QRET_DONE
  * and QRET_PARTIAL. Since 0.1.0.
  */
 QRET_API int qret_step(struct qret_ctx *ctx, int32_t phase, const struct qret_work_item *item,

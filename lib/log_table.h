@@ -6,7 +6,7 @@
 EVENT(SWEPT, "swept", INFO, 0, "a cycle deleted something; the record holds its counts", "nothing")
 EVENT(IDLE, "idle", DEBUG, 0, "a cycle found nothing to delete", "nothing")
 EVENT(BUSY, "busy", DEBUG, 0, "another instance leads, or the cluster's next cycle is not due", "nothing")
-EVENT(PAUSED, "paused", INFO, 60, "an operator, or the breaker, paused every rule that would run", "unpause when ready")
+EVENT(PAUSED, "paused", INFO, 60, "an operator paused every rule that would run", "unpause when ready")
 EVENT(STOPPED, "stopped", DEBUG, 0, "a stop ended the cycle between two batches", "nothing")
 EVENT(BUDGET, "budget", INFO, 30, "the budget of the cycle ran out with work left",
       "raise cycle_budget_ms or event_prune_limit if the backlog grows")
