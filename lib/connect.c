@@ -361,7 +361,7 @@ static void record_refusal(struct connect *connect)
 	snprintf(text, sizeof(text), "%.*s", (int)strcspn(server != NULL ? server : message, "\n"),
 	         server != NULL ? server : message);
 	/* What a server refuses of the options it was sent, it repeats: that is not passed on. */
-	if (server != NULL && (strncmp(sqlstate, "22", 2) == 0 || strncmp(sqlstate, "42", 2) == 0))
+	if (server != NULL && (strncmp(sqlstate, "22", 2) == 0 || strcmp(sqlstate, "42704") == 0))
 		snprintf(text, sizeof(text), "the server refuses a startup option");
 	if (server != NULL)
 		error_set_server(&connect->last, sqlstate, text, NULL);

@@ -285,6 +285,8 @@ void floors_share_begin(struct floors *floors)
 	share(&floors->pinned, PINNED_ROUND_US, PINNED_SHARE_LEAST);
 	/* The walk is slow by intent; the server estimates how much there is. */
 	floors->walk.counted = true;
+	/* A share that begins midway goes on at the start, so a small log is walked whole each time. */
+	floors->walk.midway = floors->walk.has_after;
 	share(&floors->walk, WALK_ROUND_US, WALK_SHARE_LEAST);
 }
 
