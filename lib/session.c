@@ -37,7 +37,7 @@ static void on_notice(void *data, const PGresult *result)
 	log_end(session->log, LOG_NOTICE, &line);
 }
 
-void session_forget_prepared(struct session *session)
+static void forget_prepared(struct session *session)
 {
 	session->prepared_count = 0;
 }
@@ -64,7 +64,7 @@ void session_open(struct session *session, const struct target *target,
 	session->connect.notice_data = session;
 	if (session->connect.connection != NULL)
 		PQsetNoticeReceiver(session->connect.connection, on_notice, session);
-	session_forget_prepared(session);
+	forget_prepared(session);
 }
 
 /* Pipeline mode and non-blocking writes, which a fresh or resting connection takes at once. */

@@ -114,9 +114,6 @@ void session_forget(struct session *session);
 /* Records why the connection is gone and abandons it. */
 int session_lose(struct session *session, int code, const char *message);
 
-/* The texts of the statements are about to change: none of them is known by its name any more. */
-void session_forget_prepared(struct session *session);
-
 /* What it waits for: -1 if nothing. */
 int session_fd(const struct session *session);
 int32_t session_events(const struct session *session);
