@@ -17,6 +17,7 @@ root=$(dirname "$here")
 . "$root/tests/setup.sh"
 
 work=
+built=
 server_bin=
 server_runs=no
 schemas_made=no
@@ -153,14 +154,21 @@ build()
 {
 	began=$(date +%s)
 	printf '   %-12s ' build
-	folder=$root/build-demo
-	[ -w "$root" ] || folder=$work/build
+	built=$root/build-demo
+	[ -w "$root" ] || built=$work/build
 	cd "$root" || exit 1
-	quietly "$work/build.log" setup_build "$folder" -Dexamples=true -Dtests=false -Dman=false
+	quietly "$work/build.log" setup_build "$built" -Dexamples=true -Dtests=false -Dman=false
 	cd / || exit 1
-	qretention=$folder/examples/qretention/qretention
-	broker=$folder/examples/broker/broker
 	echo "done in $(($(date +%s) - began)) s"
+}
+
+# run_built PROGRAM ARGUMENT...: without /proc, as in a bare chroot, the loader cannot tell where a
+# program lies, and so would not find the library beside it.
+run_built()
+{
+	program=$1
+	shift
+	LD_LIBRARY_PATH=$built/lib "$built/examples/$program/$program" "$@"
 }
 
 start_server()
@@ -219,7 +227,7 @@ driver()
 	command_line "qretention $*"
 	code=0
 	# shellcheck disable=SC2086 # a list of words
-	"$qretention" "$@" --dsn "$dsn" --no-environment $options >"$work/driver.log" \
+	run_built qretention "$@" --dsn "$dsn" --no-environment $options >"$work/driver.log" \
 		2>"$work/driver.err" || code=$?
 	indent <"$work/driver.log"
 	[ $code -eq 0 ] || {
@@ -230,7 +238,7 @@ driver()
 
 run_broker()
 {
-	"$broker" --dsn "$dsn" --log-schema "$log_schema" --broker-schema "$demo_schema" "$@" \
+	run_built broker --dsn "$dsn" --log-schema "$log_schema" --broker-schema "$demo_schema" "$@" \
 		>"$work/broker.log" 2>&1 || {
 		cat "$work/broker.log" >&2
 		fail "the broker failed"
