@@ -4,6 +4,7 @@ import pytest
 
 from fault import proxy as proxies
 from fault.secured import Secured
+from pg.cluster import Cluster
 
 
 @pytest.fixture
@@ -27,4 +28,21 @@ def secured_db(secured):
     yield database
     database.close()
     secured.close_connections()
+    database.drop()
+
+
+@pytest.fixture(scope="session")
+def stamped():
+    """A cluster that remembers when transactions were committed."""
+    with Cluster(settings={"track_commit_timestamp": "on"}) as server:
+        yield server
+
+
+@pytest.fixture
+def stamped_db(stamped):
+    """A fresh database there."""
+    database = stamped.create_database(("broker", "log"))
+    yield database
+    database.close()
+    stamped.close_connections()
     database.drop()

@@ -9,25 +9,13 @@ import pytest
 from cycle import support
 from fault import hosts, spies, worlds
 from pg import bulk, qret
-from pg.cluster import Cluster
 
 LEASE = {"gate": "lease", "interval_ms": 1000}
 
 
-@pytest.fixture(scope="module")
-def stamped():
-    """A cluster that remembers when transactions were committed."""
-    with Cluster(settings={"track_commit_timestamp": "on"}) as server:
-        yield server
-
-
 @pytest.fixture
-def lease_db(stamped):
-    database = stamped.create_database(("broker", "log"))
-    yield database
-    database.close()
-    stamped.close_connections()
-    database.drop()
+def lease_db(stamped_db):
+    return stamped_db
 
 
 def row(db):

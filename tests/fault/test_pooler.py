@@ -10,28 +10,16 @@ import pytest
 from cycle import support
 from fault import hosts, pooler, spies, worlds
 from pg import bulk, qret
-from pg.cluster import Cluster
 
 POOLED = {"pooler": "transaction", "gate": "lease"}
 INTERVAL = 1.0
 
 
-@pytest.fixture(scope="module")
-def stamped():
-    """A cluster that remembers when transactions were committed."""
-    with Cluster(settings={"track_commit_timestamp": "on"}) as server:
-        yield server
-
-
 @pytest.fixture
-def pooled(stamped):
+def pooled(stamped, stamped_db):
     """(database, PgBouncer in front of it)."""
-    db = stamped.create_database(("broker", "log"))
     with pooler.PgBouncer(stamped) as bouncer:
-        yield db, bouncer
-    db.close()
-    stamped.close_connections()
-    db.drop()
+        yield stamped_db, bouncer
 
 
 def test_pooler_cycle(pooled):
