@@ -22,6 +22,13 @@ void error_clear(struct error *error)
 	error->hint[0] = '\0';
 }
 
+/* An SQL_ASCII server sends whatever bytes it has. */
+static void copy_valid(char *target, size_t capacity, const char *source)
+{
+	text_copy(target, capacity, source);
+	text_make_valid(target);
+}
+
 int error_set(struct error *error, int code, bool retryable, const char *hint, const char *format,
               ...)
 {
@@ -33,8 +40,8 @@ int error_set(struct error *error, int code, bool retryable, const char *hint, c
 	va_start(arguments, format);
 	vsnprintf(error->message, sizeof(error->message), format, arguments);
 	va_end(arguments);
-	text_copy(error->message, sizeof(error->message), error->message);
-	text_copy(error->hint, sizeof(error->hint), hint);
+	copy_valid(error->message, sizeof(error->message), error->message);
+	copy_valid(error->hint, sizeof(error->hint), hint);
 	return code;
 }
 
@@ -47,9 +54,9 @@ int error_set_server(struct error *error, const char *sqlstate, const char *mess
 	error->code = rule->code;
 	error->retryable = rule->action != SQLSTATE_PERMANENT;
 	text_copy(error->sqlstate, sizeof(error->sqlstate), sqlstate);
-	text_copy(error->message, sizeof(error->message), message);
-	text_copy(error->hint, sizeof(error->hint),
-	          hint != NULL && hint[0] != '\0' ? hint : rule->hint);
+	copy_valid(error->message, sizeof(error->message), message);
+	copy_valid(error->hint, sizeof(error->hint),
+	           hint != NULL && hint[0] != '\0' ? hint : rule->hint);
 	return error->code;
 }
 

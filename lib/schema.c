@@ -168,6 +168,11 @@ static int drop_invalid_index(struct qret_ctx *ctx, const struct sql_entry *entr
 	return rc != QRET_DONE || drop[0] == '\0' ? rc : call_plain(ctx, drop);
 }
 
+/* By name, since older servers know the first alone. */
+static const char no_limits[] =
+	"SELECT pg_catalog.set_config(s.name, '0', false) FROM pg_catalog.pg_settings AS s"
+	" WHERE s.name OPERATOR(pg_catalog.=) ANY ('{statement_timeout,transaction_timeout}')";
+
 /*
  * Built without blocking writers. It may take longer than any statement limit, and cannot run in
  * a transaction.
@@ -179,7 +184,7 @@ static int try_index(struct qret_ctx *ctx, const struct sql_entry *entry, const 
 	int rc = drop_invalid_index(ctx, entry);
 
 	if (rc == QRET_DONE && !session->settings.wrapped)
-		rc = call_plain(ctx, "SET statement_timeout = 0");
+		rc = call_plain(ctx, no_limits);
 	if (rc != QRET_DONE)
 		return rc;
 	session->settings.statement_timeout_ms = 0;

@@ -61,3 +61,14 @@ void text_copy(char *target, size_t capacity, const char *source)
 	}
 	target[length] = '\0';
 }
+
+void text_make_valid(char *text)
+{
+	while (*text != '\0') {
+		size_t length = text_character(text);
+
+		if (length == 0)
+			*text = '?';
+		text += length == 0 ? 1 : length;
+	}
+}

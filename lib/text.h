@@ -9,6 +9,9 @@
  * source may be target itself. */
 void text_copy(char *target, size_t capacity, const char *source);
 
+/* Puts ? in place of every byte that belongs to no valid UTF-8 character. */
+void text_make_valid(char *text);
+
 /* Length in bytes of the valid UTF-8 character at s, or 0 if there is none. */
 size_t text_character(const char *s);
 

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import threading
 import time
 
 import pytest
@@ -186,8 +187,7 @@ def test_encodings(cluster, encoding):
         f"CREATE FUNCTION public.complain() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
         f" IF OLD.partition_id = '{ids[0]}' THEN"
         f" RAISE EXCEPTION '%', (SELECT name FROM queen.queues); END IF;"
-        f" IF '{encoding}' <> 'SQL_ASCII' THEN RAISE WARNING '%', (SELECT name FROM queen.queues);"
-        " END IF; RETURN OLD; END $$"  # the server itself cannot send such bytes to an UTF-8 client
+        " RAISE WARNING '%', (SELECT name FROM queen.queues); RETURN OLD; END $$"
     )
     db.sql(
         "CREATE TRIGGER complain BEFORE DELETE ON queen.log_segments"
@@ -196,10 +196,18 @@ def test_encodings(cluster, encoding):
     with qret.Context(db.dsn) as context:
         code, report = context.try_cycle()
         assert code == qret.PARTIAL and report["segments_deleted"] == 3
+        assert context.sqlstate == "P0001"  # the trigger's, not one about bytes that cannot be sent
         assert context.message  # valid UTF-8, or decoding it would have raised
         assert context.events("item_failed")
+        assert len(context.events("notice")) == 3
         for line in context.logs:
             assert line.text.isprintable() and "\n" not in line.text
+    with qret.Context() as context:
+        context.attach(borrowed := db.connect())
+        assert context.try_cycle()[0] == qret.PARTIAL
+        assert context.sqlstate == "P0001" and context.message
+        assert context.detach() is False
+    assert borrowed.encoding == encoding.replace("_", "")
     db.drop()
 
 
@@ -228,3 +236,20 @@ def test_hosts_clock_decides_nothing(db, offset):
     assert line["report"]["segments_deleted"] == 6
     assert abs(line["report"]["clock_us"] / 1e6 - time.time()) < 120  # the server's clock
     assert bulk.count(db) == 8
+
+
+def test_index_build_outlasts_every_limit(empty_db):
+    """It waits for whoever is older than itself, for longer than a statement of a step may take."""
+    reader = empty_db.connect(autocommit=False)
+    with reader.cursor() as cursor:
+        cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        cursor.execute("SELECT count(*) FROM pg_class")
+    release = threading.Timer(2.5, reader.rollback)
+    release.start()
+    limits = {"statement_timeout_ms": 500, "idle_limit_ms": 1000, "lock_timeout_ms": 5000}
+    with qret.Context(empty_db.dsn, **limits) as context:
+        started = time.monotonic()
+        context.install("event")
+        assert time.monotonic() - started > 2
+    release.join()
+    assert empty_db.one("SELECT count(*) FROM pg_index WHERE NOT indisvalid") == 0

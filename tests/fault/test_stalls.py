@@ -10,7 +10,7 @@ import pytest
 from cycle import support
 from fault import wire, worlds
 from fault.proxy import DOWN, UP, Proxy, socket_of
-from pg import qret
+from pg import bulk, qret
 
 LIMITS = {
     "connect_timeout_ms": 400,
@@ -22,6 +22,7 @@ LIMITS = {
 }
 GRACE = 1.0  # on top of statement_timeout_ms, for the server to end the statement itself
 MARGIN = 2.5  # for a busy machine
+SYNC_BYTES = 5
 KINDS = ("startup", "settings", "facts", "gate", "page", "step", "metrics_purge", "release")
 
 
@@ -135,3 +136,29 @@ def test_stop_ends_a_wait_for_a_deaf_host(proxy, db):
         started = time.monotonic()
         assert support.finish(context) == qret.STOPPED
         assert time.monotonic() - started < MARGIN
+
+
+def test_transaction_left_open_by_a_middlebox_ends(world, proxy):
+    """All but the sync point arrives, then nothing more: transaction_timeout ends the backend."""
+    db, found = world
+    if db.cluster.version < 170000:
+        pytest.skip("transaction_timeout came with PostgreSQL 17")
+    group = next(group for group in found if group.kind == "step")
+    proxy.fault_next("blackhole", UP, group.up_end - SYNC_BYTES)
+    with qret.Context(proxy.dsn(db.name), **LIMITS) as context:
+        report = expect(context, "step", time.monotonic())
+        check_after(db, report, 2 * 0.3 + 1.0 + MARGIN)
+    assert "57P01" not in db.cluster.log() and "transaction timeout" in db.cluster.log()
+
+
+def test_transaction_limit_is_known_and_no_shorter_than_its_statements(db):
+    """A role's own limit gives way to it, on servers that have it; older ones go without."""
+    known = db.cluster.version >= 170000
+    if known:
+        db.cluster.admin(f'ALTER DATABASE "{db.name}" SET transaction_timeout = 200')
+        db.close()
+    bulk.backlog(db, 1, 3)
+    support.slow_deletes(db, 0.5)
+    for options in ({}, {"pooler": "transaction", "gate": "none"}):
+        with qret.Context(db.dsn, **options) as context:
+            assert context.cycle()["consecutive_failures"] == 0

@@ -128,6 +128,30 @@ START_TEST(text_copy_drops_character_cut_by_formatter)
 }
 END_TEST
 
+START_TEST(text_make_valid_replaces_bytes)
+{
+	static const struct {
+		const char *from, *to;
+	} rows[] = {
+		{ "", "" },
+		{ "plain", "plain" },
+		{ "caf\xc3\xa9 \xf0\x9f\x98\x80", "caf\xc3\xa9 \xf0\x9f\x98\x80" },
+		{ "caf\xe9", "caf?" },
+		{ "\xe9t\xe9", "?t?" },
+		{ "\xff\xfe\xc3", "???" },
+		{ "\xed\xa0\x80z", "???z" },
+		{ "\xe2\x82\xc3\xa9", "??\xc3\xa9" },
+	};
+	char text[32];
+
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
+		snprintf(text, sizeof(text), "%s", rows[i].from);
+		text_make_valid(text);
+		ck_assert_str_eq(text, rows[i].to);
+	}
+}
+END_TEST
+
 START_TEST(text_copy_onto_itself)
 {
 	char target[16] = "over\xe2\x82\n";
@@ -147,6 +171,7 @@ int main(void)
 		                 text_copy_drops_newlines,
 		                 text_copy_drops_character_cut_by_formatter,
 		                 text_copy_onto_itself,
+		                 text_make_valid_replaces_bytes,
 		                 NULL };
 
 	return unit_run("text", tests);
