@@ -5,7 +5,8 @@
     expand.py VERSION LIB OUTDIR PAGE...
 
 The tables are the macro rows of LIB/option_table.h, metric_table.h and log_table.h. A page asks for
-one with the line .\\" @options@, @metrics@ or @messages@.
+one with the line .\\" @options@, @metrics@ or @messages@. Errors that many calls have in common are
+asked for with .\\" @server_errors CALL...@ and .\\" @misuse_errors@.
 """
 import pathlib
 import re
@@ -105,7 +106,13 @@ def options(lib):
 
 
 def metrics(lib):
-    kinds = {"COUNTER": "counter", "EVENTS": "counter", "GAUGE": "gauge", "HISTOGRAM": "histogram"}
+    kinds = {
+        "COUNTER": "counter",
+        "EVENTS": "counter",
+        "GAUGE": "gauge",
+        "MET": "gauge",
+        "HISTOGRAM": "histogram",
+    }
     seen = {}
     for macro, row in rows(lib / "metric_table.h"):
         entry = seen.setdefault(row[1], (kinds[macro], row[2], [], row[-1]))
@@ -131,6 +138,46 @@ def messages(lib):
         yield "What to do: " + escape(action.rstrip(".")) + "."
 
 
+SERVER_ERRORS = {
+    "QRET_ERR_CONNECTION": "Cannot connect, or the connection was lost.",
+    "QRET_ERR_NOMEM": "Out of memory.",
+    "QRET_ERR_OPTION": "Option gate is session behind a transaction pooler.",
+    "QRET_ERR_PRIVILEGE": "The role lacks a grant; the message names it.",
+    "QRET_ERR_SCHEMA": "Something that must be installed is missing, or of another version.",
+    "QRET_ERR_SQL": "The server refused a statement for another reason.",
+    "QRET_ERR_TIMEOUT": "A time limit passed, of connecting or of a statement.",
+}
+MISUSE_ERRORS = {
+    "QRET_ERR_ARGUMENT": "The context is NULL.",
+    "QRET_ERR_FORKED": "Called in a child process.",
+    "QRET_ERR_REENTRANT": "Called from inside a callback of the same context.",
+}
+
+
+def error_list(errors):
+    yield ".Bl -tag -width Er"
+    for name, text in errors.items():
+        yield f".It Dv {name}"
+        yield text
+    yield ".El"
+
+
+def server_errors(calls):
+    """After a list of a page's own errors: what comes of talking to the server."""
+    yield ".Pp"
+    for call in calls:
+        yield f".Fn {call}" if call == calls[-1] else f".Fn {call}\nand"
+    yield "talks to the server:" if len(calls) == 1 else "talk to the server:"
+    yield from error_list(SERVER_ERRORS)
+
+
+def misuse_errors(_calls):
+    yield ".Pp"
+    yield "As from every call on a context:"
+    yield from error_list(MISUSE_ERRORS)
+
+
+GROUPS = {"server_errors": server_errors, "misuse_errors": misuse_errors}
 WHOLE = {"break_long_words": False, "break_on_hyphens": False}
 TABLES = {"options": options, "metrics": metrics, "messages": messages}
 
@@ -138,9 +185,12 @@ TABLES = {"options": options, "metrics": metrics, "messages": messages}
 def expand(text, version, lib):
     for line in text.replace("@version@", version).splitlines():
         table = re.fullmatch(r'\.\\" @(\w+)@', line)
-        if table:
+        group = re.fullmatch(r'\.\\" @(\w+_errors)((?: \w+)*)@', line)
+        if table and table[1] in TABLES:
             for row in TABLES[table[1]](lib):
                 yield from [row] if row.startswith(".") else textwrap.wrap(row, 79, **WHOLE)
+        elif group:
+            yield from GROUPS[group[1]](group[2].split())
         else:
             yield line
 

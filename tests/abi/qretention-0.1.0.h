@@ -10,6 +10,11 @@
  *   - Calls return 0 when done, a positive outcome, or a negative error. Only QRET_MORE and
  *     QRET_WAIT are not final. An unknown positive value is a final outcome, an unknown negative
  *     one an error: later releases may add some.
+ *   - A call that returns int and takes a context may return QRET_ERR_ARGUMENT (the context is
+ *     NULL), QRET_ERR_REENTRANT and QRET_ERR_FORKED; its other results are named where it is
+ *     declared. "A server error" there is one of QRET_ERR_NOMEM, QRET_ERR_OPTION (a session gate
+ *     behind a pooler), QRET_ERR_CONNECTION, QRET_ERR_TIMEOUT, QRET_ERR_SQL, QRET_ERR_SCHEMA and
+ *     QRET_ERR_PRIVILEGE.
  *   - Outputs come last, are named ret_, and are written only when the call returns QRET_DONE,
  *     unless the call says otherwise. Nothing returned is passed to free().
  *   - A transparent struct begins with its size, set by the caller to sizeof. Fields are only ever
@@ -142,8 +147,8 @@ struct qret_cycle_report {
 	int64_t metrics_purged; /* rows of the metrics tables */
 	int64_t events_deleted;
 	int64_t deliveries_deleted;
-	int64_t items_failed; /* given up in this cycle because a step failed, a missed lock included */
-	int64_t items_locked; /* skipped because somebody held their lock; events too */
+	int64_t items_failed; /* given up: a step failed, a lock was missed, or backed off from before */
+	int64_t items_locked; /* those of them that missed a lock, and events that were locked */
 	int64_t items_pinned; /* due by age, held by a slow group */
 	int64_t round_trips;  /* times the library waited for an answer */
 	int64_t elapsed_us;
@@ -210,12 +215,16 @@ QRET_API int64_t qret_now_us(void);
 /* A static English phrase for an outcome or error, never NULL. Since 0.1.0. */
 QRET_API const char *qret_strerror(int code);
 
-/* Row `index` of the option table. QRET_ERR_ARGUMENT past the last row. Since 0.1.0. */
+/*
+ * Row `index` of the option table. QRET_DONE, or QRET_ERR_ARGUMENT: past the last row, or a bad
+ * size. Since 0.1.0.
+ */
 QRET_API int qret_option_get_info(uint32_t index, struct qret_option_info *ret_info);
 
 /*
  * Series `index` of all that the metrics callback can ever be given, with value 0, so that a
- * host can register them beforehand. QRET_ERR_ARGUMENT past the last. Since 0.1.0.
+ * host can register them beforehand. QRET_DONE, or QRET_ERR_ARGUMENT: past the last, or a bad
+ * size. Since 0.1.0.
  */
 QRET_API int qret_metric_get_info(uint32_t index, struct qret_metric *ret_metric);
 
@@ -239,16 +248,17 @@ QRET_API void qret_ctx_free(struct qret_ctx *ctx);
 
 /*
  * Sets one option from text; value NULL restores the default. The value is copied.
- * QRET_ERR_OPTION for an unknown name or a refused value, with a message that names option,
- * value and range; QRET_ERR_STATE in mid-cycle or while the gate is held. Does not block. Since
- * 0.1.0.
+ * QRET_DONE; QRET_ERR_OPTION for an unknown name or a refused value, with a message that names
+ * option, value and range; QRET_ERR_STATE in mid-cycle or while the gate is held; QRET_ERR_ARGUMENT
+ * (name is NULL); QRET_ERR_NOMEM. Does not block. Since 0.1.0.
  */
 QRET_API int qret_set_option(struct qret_ctx *ctx, const char *name, const char *value);
 
 /*
  * Copies an option's current value, terminated and if need be truncated, into ret_value
  * (capacity bytes; NULL with capacity 0 asks for the length alone). *ret_length, if not NULL,
- * gets the full length without the terminator. QRET_ERR_OPTION for an unknown name. Since 0.1.0.
+ * gets the full length without the terminator. QRET_DONE; QRET_ERR_OPTION for an unknown name;
+ * QRET_ERR_ARGUMENT (name is NULL, or ret_value with a capacity). Since 0.1.0.
  */
 QRET_API int qret_get_option(struct qret_ctx *ctx, const char *name, char *ret_value,
                              size_t capacity, size_t *ret_length);
@@ -256,21 +266,23 @@ QRET_API int qret_get_option(struct qret_ctx *ctx, const char *name, char *ret_v
 /*
  * Reads every option that has an environment name from the process's environment: all or
  * nothing. An empty variable counts as unset. Not safe beside setenv in another thread.
- * QRET_ERR_OPTION if a value is refused; then nothing has changed. Since 0.1.0.
+ * QRET_DONE; QRET_ERR_OPTION if a value is refused, and then nothing has changed; QRET_ERR_STATE in
+ * mid-cycle or while the gate is held. Since 0.1.0.
  */
 QRET_API int qret_load_env(struct qret_ctx *ctx);
 
 /*
  * Sets the log callback; records with level <= max_level are delivered, none with max_level 0 or
  * fn NULL. free_fn (may be NULL) runs exactly once on user_data: when the callback is replaced,
- * when the context is freed, or at once if this call fails. Since 0.1.0.
+ * when the context is freed, or at once if this call fails. QRET_DONE, or QRET_ERR_ARGUMENT
+ * (max_level is not a level). Since 0.1.0.
  */
 QRET_API int qret_set_log(struct qret_ctx *ctx, int32_t max_level, qret_log_fn fn, void *user_data,
                           qret_free_fn free_fn);
 
 /*
  * Sets the metrics callback: each series once at the end of each cycle, histograms once a step.
- * Ownership as in qret_set_log. Since 0.1.0.
+ * Ownership as in qret_set_log. QRET_DONE. Since 0.1.0.
  */
 QRET_API int qret_set_metrics(struct qret_ctx *ctx, qret_metric_fn fn, void *user_data,
                               qret_free_fn free_fn);
@@ -280,23 +292,25 @@ QRET_API int qret_set_metrics(struct qret_ctx *ctx, qret_metric_fn fn, void *use
 /*
  * Gives the context its own connections. conninfo is checked and copied; no I/O: they are opened
  * when needed and reopened, with back-off, when lost. NULL means "": libpq's environment.
- * QRET_ERR_OPTION if libpq cannot parse it (the message never repeats it); QRET_ERR_STATE in
- * mid-cycle, while the gate is held, or when a connection is attached. Since 0.1.0.
+ * QRET_DONE; QRET_ERR_OPTION if libpq cannot use it, or others may read its password file (the
+ * message never repeats it); QRET_ERR_STATE in mid-cycle, while the gate is held, or when a
+ * connection is attached; QRET_ERR_NOMEM. Since 0.1.0.
  */
 QRET_API int qret_connect(struct qret_ctx *ctx, const char *conninfo);
 
 /*
  * Borrows a connection of the host's: status OK, idle, not in pipeline mode. No I/O. The host
  * keeps ownership and may use it between cycles; after every final outcome it is as found, or
- * known tainted (qret_detach). Its notice hooks stay the host's. One lane. QRET_ERR_ARGUMENT or
- * QRET_ERR_STATE otherwise. Since 0.1.0.
+ * known tainted (qret_detach). Its notice hooks stay the host's. One lane. QRET_DONE;
+ * QRET_ERR_ARGUMENT (conn is NULL); QRET_ERR_STATE if it is not open and idle, in mid-cycle, while
+ * the gate is held, or when one is attached. Since 0.1.0.
  */
 QRET_API int qret_attach(struct qret_ctx *ctx, struct pg_conn *conn);
 
 /*
  * Gives a borrowed connection back. No I/O; allowed in mid-cycle, which ends the cycle.
  * *ret_tainted (may be NULL) is 1 if its state could not be confirmed: the host must close it.
- * QRET_ERR_STATE if none is attached. Since 0.1.0.
+ * QRET_DONE, or QRET_ERR_STATE if none is attached. Since 0.1.0.
  */
 QRET_API int qret_detach(struct qret_ctx *ctx, int32_t *ret_tainted);
 
@@ -305,12 +319,18 @@ QRET_API int qret_detach(struct qret_ctx *ctx, int32_t *ret_tainted);
 /*
  * Installs or upgrades one part: "broker" (the broker's own tables, where missing), "log" or
  * "event". Idempotent; every statement commits by itself under a lock timeout, with retries, so
- * it goes through under load. Functions that somebody else created are left alone.
- * QRET_ERR_ARGUMENT for an unknown part. Since 0.1.0.
+ * it goes through under load. Functions that somebody else created are left alone. QRET_DONE;
+ * QRET_STOPPED; QRET_ERR_ARGUMENT for an unknown part; QRET_ERR_STATE in mid-cycle, while the
+ * gate is held, or without a connection to use; or a server error. Since 0.1.0.
  */
 QRET_API int qret_schema_install(struct qret_ctx *ctx, const char *part);
 
-/* The installed version of a part; 0: not installed. Also serves as a ping. Since 0.1.0. */
+/*
+ * The installed version of a part; 0: not installed. Also serves as a ping. QRET_DONE;
+ * QRET_STOPPED; QRET_ERR_ARGUMENT for an unknown part; QRET_ERR_STATE in mid-cycle or without a
+ * connection to use; QRET_ERR_LEADER_LOST if the session that held the gate is gone; or a server
+ * error. Since 0.1.0.
+ */
 QRET_API int qret_schema_version(struct qret_ctx *ctx, const char *part, int32_t *ret_version);
 
 /* ---- Work list and single steps: blocking, within the time limits --------------------------- */
@@ -319,7 +339,9 @@ QRET_API int qret_schema_version(struct qret_ctx *ctx, const char *part, int32_t
  * Builds the list of partitions with their cutoffs, all from one reading of the server's clock:
  * with option work_list = due, or auto where the floors are installed, only those with something
  * to delete, else all; at most worklist_limit items. The list outlives the context and is freed
- * with qret_worklist_free. Needs no gate. Since 0.1.0.
+ * with qret_worklist_free. Needs no gate. QRET_DONE; QRET_STOPPED; QRET_ERR_ARGUMENT (ret_list is
+ * NULL); QRET_ERR_STATE in mid-cycle or without a connection to use; QRET_ERR_LEADER_LOST if the
+ * session that held the gate is gone; or a server error. Since 0.1.0.
  */
 QRET_API int qret_worklist_build(struct qret_ctx *ctx, struct qret_worklist **ret_list);
 
@@ -330,7 +352,8 @@ QRET_API uint64_t qret_worklist_count(const struct qret_worklist *list);
 QRET_API int64_t qret_worklist_clock_us(const struct qret_worklist *list);
 
 /*
- * Copies item `index`; set ret_item->size before. QRET_ERR_ARGUMENT past the last. Since 0.1.0.
+ * Copies item `index`; set ret_item->size before. QRET_DONE, or QRET_ERR_ARGUMENT: past the last, a
+ * bad size, or a list that is NULL. Since 0.1.0.
  */
 QRET_API int qret_worklist_get(const struct qret_worklist *list, uint64_t index,
                                struct qret_work_item *ret_item);
@@ -341,55 +364,68 @@ QRET_API void qret_worklist_free(struct qret_worklist *list);
 /*
  * One bounded step: one batch, one transaction. item is required for phases 1 to 3, and NULL for
  * phases 4 to 6, which use the server's now(). Steps are safe side by side, so no gate is needed
- * (except with gate = lease: QRET_ERR_STATE without it). A cutoff later than the server's now()
- * is refused (QRET_ERR_ARGUMENT). Returns QRET_DONE, QRET_PARTIAL (a lock was missed: done is
- * 0), QRET_STOPPED, QRET_STANDBY or an error. *ret_result is written on QRET_DONE
- * and QRET_PARTIAL. Since 0.1.0.
+ * (except with gate = lease). *ret_result is written on QRET_DONE and QRET_PARTIAL (a lock was
+ * missed: done is 0). Else QRET_STOPPED; QRET_STANDBY; QRET_ERR_ARGUMENT (phase, item or size, or a
+ * cutoff later than the server's now()); QRET_ERR_STATE in mid-cycle, without a connection to use,
+ * or without the lease; QRET_ERR_LEADER_LOST if the lease was taken over, or the session that held
+ * the gate is gone; or a server error. Since 0.1.0.
  */
 QRET_API int qret_step(struct qret_ctx *ctx, int32_t phase, const struct qret_work_item *item,
                        struct qret_step_result *ret_result);
 
 /*
- * Takes the gate for a host that steps by hand: QRET_DONE, QRET_BUSY or an error. A cycle run
- * meanwhile uses and keeps it. Since 0.1.0.
+ * Takes the gate for a host that steps by hand; a cycle run meanwhile uses and keeps it.
+ * QRET_DONE; QRET_BUSY; QRET_PAUSED; QRET_STANDBY; QRET_STOPPED; QRET_ERR_STATE if it is held
+ * already, in mid-cycle, or without a connection to use; or a server error. Since 0.1.0.
  */
 QRET_API int qret_gate_take(struct qret_ctx *ctx);
 
-/* Releases it; works while stopped. QRET_ERR_STATE if it is not held. Since 0.1.0. */
+/*
+ * Releases it; works while stopped. QRET_DONE; QRET_ERR_STATE if it is not held, or in mid-cycle;
+ * QRET_ERR_LEADER_LOST if the session that held it is gone; or a server error; after these
+ * two it is not held either. Since 0.1.0.
+ */
 QRET_API int qret_gate_release(struct qret_ctx *ctx);
 
 /* ---- A full cycle --------------------------------------------------------------------------- */
 
 /*
- * Runs one cycle to its end: a loop over qret_cycle_begin, qret_cycle_process and poll(2).
- * Blocks within the time limits. Returns a final outcome or an error; *ret_report (may be NULL)
- * is written on every return once the arguments were accepted. Since 0.1.0.
+ * Runs one cycle to its end: a loop over qret_cycle_begin, qret_cycle_process and poll(2). Blocks
+ * within the time limits. *ret_report (may be NULL) is written on every return once the arguments
+ * were accepted. QRET_DONE, QRET_BUSY, QRET_STOPPED, QRET_PARTIAL, QRET_PAUSED, QRET_STANDBY or
+ * QRET_BUDGET; QRET_ERR_ARGUMENT (the report's size); QRET_ERR_STATE if a cycle is in progress or
+ * there is no connection to use; QRET_ERR_LEADER_LOST; or a server error. Since 0.1.0.
  */
 QRET_API int qret_run_cycle(struct qret_ctx *ctx, struct qret_cycle_report *ret_report);
 
 /*
- * Begins a cycle; does no I/O and never blocks. QRET_DONE, QRET_STOPPED, or QRET_ERR_STATE if
- * one is in progress or there is no connection to use. Since 0.1.0.
+ * Begins a cycle; does no I/O and never blocks. QRET_DONE; QRET_STOPPED; QRET_ERR_STATE if one is
+ * in progress or there is no connection to use; QRET_ERR_OPTION for a session gate behind a
+ * pooler; QRET_ERR_NOMEM. Since 0.1.0.
  */
 QRET_API int qret_cycle_begin(struct qret_ctx *ctx);
 
 /*
  * Moves the cycle on without blocking. QRET_MORE: call again. QRET_WAIT: ask qret_poll_fds and
- * qret_deadline_us, sleep, call again. Anything else is final and ends the cycle. Since 0.1.0.
+ * qret_deadline_us, sleep, call again. Anything else is final and ends the cycle: QRET_DONE,
+ * QRET_BUSY, QRET_STOPPED, QRET_PARTIAL, QRET_PAUSED, QRET_STANDBY or QRET_BUDGET;
+ * QRET_ERR_LEADER_LOST or a server error. QRET_ERR_STATE if no cycle is in progress, or
+ * the borrowed connection is not idle. Since 0.1.0.
  */
 QRET_API int qret_cycle_process(struct qret_ctx *ctx);
 
 /*
- * The counts of the running cycle, or of the last one; QRET_ERR_STATE if there was none. Since
- * 0.1.0.
+ * The counts of the running cycle, or of the last one. QRET_DONE; QRET_ERR_ARGUMENT (the size);
+ * QRET_ERR_STATE if there was none. Since 0.1.0.
  */
 QRET_API int qret_cycle_get_report(struct qret_ctx *ctx, struct qret_cycle_report *ret_report);
 
 /*
  * Writes min(capacity, total) descriptors to poll, *ret_count = total (at most parallelism + 2).
  * Level-triggered; ask again after every qret_cycle_process, since libpq may change its socket.
- * The wake descriptor of qret_stop is always listed; after a stop it stays readable until the
- * next qret_cycle_process, qret_wait or qret_resume. (NULL, 0) asks for the total. Since 0.1.0.
+ * The wake descriptor of qret_stop is always listed; after a stop it stays readable until
+ * qret_cycle_process, qret_resume, or qret_wait outside a cycle. (NULL, 0) asks for the total.
+ * QRET_DONE, or QRET_ERR_ARGUMENT (ret_count is NULL, or ret_fds with a capacity). Since 0.1.0.
  */
 QRET_API int qret_poll_fds(struct qret_ctx *ctx, struct qret_poll_fd *ret_fds, uint32_t capacity,
                            uint32_t *ret_count);
@@ -402,7 +438,8 @@ QRET_API int64_t qret_deadline_us(struct qret_ctx *ctx);
 
 /*
  * Sleeps in poll(2) until a descriptor is ready, the deadline passes, a stop comes or a signal
- * interrupts it (QRET_DONE each time); outside a cycle until the next cycle is due. Since 0.1.0.
+ * interrupts it (QRET_DONE each time); outside a cycle until the next cycle is due, and while
+ * stopped not at all. Since 0.1.0.
  */
 QRET_API int qret_wait(struct qret_ctx *ctx);
 
@@ -416,7 +453,7 @@ QRET_API int64_t qret_next_cycle_us(struct qret_ctx *ctx);
 
 /*
  * 1: the host has work of its own, so idle-only phases (event prune) wait; 0: it is idle. Any
- * thread. Since 0.1.0.
+ * thread, also inside a callback. QRET_DONE, QRET_ERR_ARGUMENT or QRET_ERR_FORKED. Since 0.1.0.
  */
 QRET_API int qret_set_busy(struct qret_ctx *ctx, int32_t busy);
 
