@@ -7,6 +7,7 @@
 #include "batch.h"
 #include "clock.h"
 #include "context.h"
+#include "failure.h"
 #include "slots.h"
 
 static void pace(struct qret_ctx *ctx, int64_t rows)
@@ -40,6 +41,27 @@ static void count(struct qret_ctx *ctx, const struct work *work, const struct ou
 	metrics_step(&ctx->metrics, runner->phase->id, outcome->elapsed_us);
 	pace(ctx, outcome->deleted);
 	runner->sqlstate_count = 0;
+	if (outcome->failed > 0)
+		failure_of_events(ctx, work, outcome);
+}
+
+/* Told once a round of the clean-up as a metric, and as they are met in the log. */
+static void tell_orphans(struct qret_ctx *ctx, const struct outcome *outcome)
+{
+	struct met *met = &ctx->metrics.met;
+	struct line line;
+
+	met->orphans_round += outcome->orphans;
+	if (outcome->done) {
+		met->orphans = met->orphans_round;
+		met->orphans_round = 0;
+	}
+	if (outcome->orphans == 0 || !log_wants(&ctx->log, LOG_ORPHAN))
+		return;
+	log_begin(&line, LOG_ORPHAN);
+	line_uuid(&line, "partition", outcome->orphan_uuid);
+	line_number(&line, "partitions", outcome->orphans);
+	log_end(&ctx->log, LOG_ORPHAN, &line);
 }
 
 /* One step by hand is over when it did something, or when its last unit has nothing. */
@@ -61,7 +83,7 @@ static void finish_single(struct qret_ctx *ctx, struct slot *slot, struct outcom
 		return;
 	ctx->phases[runner->phase->id - 1].unit = outcome->done ? (last ? 0 : slot->work->unit + 1)
 	                                                        : slot->work->unit;
-	ctx->cycle.partial = outcome->deleted == 0 && outcome->skipped > 0;
+	ctx->cycle.partial = outcome->deleted == 0 && outcome->skipped + outcome->failed > 0;
 	outcome->done = outcome->done && last && outcome->skipped == 0;
 	runner->outcome = *outcome;
 	runner->has_outcome = true;
@@ -130,12 +152,17 @@ void answer_handle(struct qret_ctx *ctx, struct lane *lane, struct slot *slot,
 		batch_learn(ctx, lane, slot->rows, &outcome);
 	if (phase->cursored)
 		phase_keep_cursor(ctx, phase, &outcome);
+	if (phase->id == QRET_PHASE_PARTITION_CLEANUP)
+		tell_orphans(ctx, &outcome);
 	slot->work->deleted |= outcome.deleted > 0;
 	slot->work->retries = slot->work->losses = 0;
 	slot->work->lock_first = false;
 	slot->work->rows = next_rows(ctx, slot->work);
 	if (runner->single)
 		finish_single(ctx, slot, &outcome);
+	/* As many events as the cycle may delete, and there are more. */
+	if (phase->id == QRET_PHASE_EVENT_PRUNE && !outcome.done && phase_prune_events(ctx) == 0)
+		runner_halt(runner, HALT_BUDGET);
 	if (!is_settled(ctx, &outcome, cursor_moved))
 		return;
 	if (phase->units == 0)

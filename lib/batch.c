@@ -22,14 +22,9 @@ static int32_t capacity(const struct qret_ctx *ctx)
 {
 	int64_t rate = context_number(ctx, OPTION_MAX_ROWS_PER_SECOND);
 	int64_t rows = phase_rows(ctx, ctx->runner.phase);
-	int64_t limit = context_number(ctx, OPTION_EVENT_PRUNE_LIMIT) - ctx->report.events_deleted;
 
 	if (rate > 0 && rate < rows)
 		rows = rate;
-	/* An event counts for one row at least, so no more events than the limit go in one step. */
-	if (ctx->runner.phase->id == QRET_PHASE_EVENT_PRUNE &&
-	    context_number(ctx, OPTION_EVENT_PRUNE_LIMIT) > 0 && limit < rows)
-		rows = limit;
 	return rows < 1 ? 1 : (int32_t)rows;
 }
 

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "clock.h"
 #include "envelope.h"
 #include "finish.h"
 #include "query.h"
@@ -23,6 +24,8 @@ int state_move(struct qret_ctx *ctx, enum cycle_state state)
 
 int state_leave(struct qret_ctx *ctx)
 {
+	if (states_late_prune(ctx))
+		return QRET_MORE;
 	return state_move(ctx, overdue_wanted(ctx) ? STATE_OVERDUE : STATE_RELEASE);
 }
 
@@ -204,4 +207,11 @@ void cycle_drop(struct qret_ctx *ctx)
 bool cycle_in_progress(const struct qret_ctx *ctx)
 {
 	return ctx->cycle.state != STATE_REST;
+}
+
+bool cycle_budget_spent(const struct qret_ctx *ctx)
+{
+	int64_t budget_ms = context_number(ctx, OPTION_CYCLE_BUDGET_MS);
+
+	return budget_ms > 0 && qret_now_us() >= clock_after_ms(ctx->cycle.started_us, budget_ms);
 }

@@ -54,6 +54,8 @@ struct cycle {
 	struct error first_failure;
 	bool stopped, budget, partial;
 	bool pages_over; /* phases 1 to 3 have had their last page */
+	bool prune_open; /* the gate is held, and the event prune has not had its turn */
+	bool late_prune; /* it has it at the end of a cycle that ended early: one step */
 	enum cycle_state after_settle;
 
 	struct work units[UNITS_MOST]; /* a phase's own; the one item of a step by hand */
@@ -77,5 +79,8 @@ void cycle_drop(struct qret_ctx *ctx);
 void cycle_open_session(struct qret_ctx *ctx, struct session *session);
 
 bool cycle_in_progress(const struct qret_ctx *ctx);
+
+/* Whether the running cycle has used up its time. */
+bool cycle_budget_spent(const struct qret_ctx *ctx);
 
 #endif

@@ -10,6 +10,7 @@
 #include "context.h"
 #include "slots.h"
 #include "sqlstate.h"
+#include "text.h"
 
 #define RETRIES_MOST             3
 #define LOSSES_BEFORE_HALVING    2
@@ -162,6 +163,24 @@ void failure_handle(struct qret_ctx *ctx, struct lane *lane, struct slot *slot,
 	}
 	if (too_many_alike(runner, error) && !contained)
 		runner_fail(runner, error);
+}
+
+void failure_of_events(struct qret_ctx *ctx, const struct work *work, const struct outcome *outcome)
+{
+	struct error error;
+	char sqlstate[6];
+
+	text_copy(sqlstate, sizeof(sqlstate), outcome->failure);
+	error_set_server(&error, sqlstate,
+	                 outcome->failure + (strlen(outcome->failure) < sizeof(sqlstate)
+	                                             ? strlen(outcome->failure)
+	                                             : sizeof(sqlstate)),
+	                 NULL);
+	log_failure(ctx, work, &error);
+	ctx->cycle.partial = true;
+	ctx->report.items_failed += outcome->failed;
+	if (ctx->cycle.first_failure.code == QRET_DONE)
+		ctx->cycle.first_failure = error;
 }
 
 /* The lane's connection is gone: what flew on it is taken over by the others, if there are any. */

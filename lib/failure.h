@@ -10,6 +10,10 @@
 void failure_handle(struct qret_ctx *ctx, struct lane *lane, struct slot *slot,
                     const struct error *error);
 
+/* Events that a step of the prune could not delete; what else there was of its batch it did. */
+void failure_of_events(struct qret_ctx *ctx, const struct work *work,
+                       const struct outcome *outcome);
+
 /* The lane's connection is gone: what flew on it is taken over by the others, if there are any. */
 void failure_lost_lane(struct qret_ctx *ctx, struct lane *lane, const struct error *error);
 

@@ -9,6 +9,7 @@
 #include "step.h"
 
 #define CLEANUP_INTERVAL_MS 60000
+#define PRUNE_EVENTS_MOST   500 /* the functions take no more in one step */
 
 /*
  * Sub-cadence: true, and stamped, if the phase's time has come. Stamped before it runs, so that
@@ -36,7 +37,28 @@ void phase_stamp_event_prune(struct qret_ctx *ctx)
 		clock_after_ms(qret_now_us(), context_number(ctx, OPTION_EVENT_PRUNE_INTERVAL_MS));
 }
 
-/* A busy host defers the prune, but not for ever: overdue, it gets one step a cycle. */
+int32_t phase_prune_events(const struct qret_ctx *ctx)
+{
+	int64_t limit = context_number(ctx, OPTION_EVENT_PRUNE_LIMIT);
+	int64_t left = limit - ctx->report.events_deleted;
+
+	/* It bounds a cycle; a step by hand is none. */
+	if (limit == 0 || ctx->runner.single || left > PRUNE_EVENTS_MOST)
+		return PRUNE_EVENTS_MOST;
+	return left < 0 ? 0 : (int32_t)left;
+}
+
+bool phase_prune_unfinished(const struct qret_ctx *ctx)
+{
+	const struct phase_state *state = &ctx->phases[QRET_PHASE_EVENT_PRUNE - 1];
+
+	return state->unit != 0 || state->has_cursor;
+}
+
+/*
+ * A busy host defers the prune, but not for ever: overdue, it gets one step a cycle. So it does
+ * when it is due and the cycle was ended by what came before it, budget or failure.
+ */
 static bool begin_event_prune(struct qret_ctx *ctx)
 {
 	struct phase_state *state = &ctx->phases[QRET_PHASE_EVENT_PRUNE - 1];
@@ -44,7 +66,7 @@ static bool begin_event_prune(struct qret_ctx *ctx)
 	int64_t most_ms = context_number(ctx, OPTION_EVENT_PRUNE_MAX_DEFER_MS);
 	int64_t now_us = qret_now_us();
 
-	state->one_step = false;
+	state->one_step = ctx->cycle.late_prune;
 	if (!context_number(ctx, OPTION_EVENT_PRUNE))
 		return false;
 	if (state->next_us == 0)
@@ -54,15 +76,12 @@ static bool begin_event_prune(struct qret_ctx *ctx)
 	if (atomic_load(&ctx->busy)) {
 		if (most_ms == 0 || now_us < clock_after_ms(state->next_us, most_ms))
 			return false;
-		/*
-		 * The due time stays, so the next cycle takes its one step as well, until the
-		 * host is idle.
-		 */
 		state->one_step = true;
 		log_plain(&ctx->log, LOG_SETTLED_LATE);
-		return true;
 	}
-	phase_stamp_event_prune(ctx);
+	/* Of one step, the due time stays, so the next cycle takes its step as well. */
+	if (!state->one_step)
+		phase_stamp_event_prune(ctx);
 	return true;
 }
 
@@ -113,6 +132,7 @@ static void count_cleanup(struct qret_cycle_report *report, const struct work *w
 {
 	(void)work;
 	report->partitions_deleted += outcome->deleted;
+	report->items_locked += outcome->skipped;
 }
 
 static void count_metrics_purge(struct qret_cycle_report *report, const struct work *work,

@@ -26,7 +26,7 @@ struct qret_ctx;
 struct phase_state {
 	int64_t next_us;   /* when its sub-cadence lets it run again */
 	int64_t wanted_us; /* event prune: when a busy host first deferred it; 0: not deferred */
-	bool one_step;     /* event prune beside a busy host */
+	bool one_step;     /* event prune beside a busy host, or after a cycle that ended early */
 	uint32_t unit;     /* steps by hand: the unit to go on with */
 	char cursor[CURSOR_BYTES];
 	uint8_t cursor_uuid[16];
@@ -68,6 +68,15 @@ bool phase_enabled(const struct qret_ctx *ctx, const struct phase *phase);
 void phase_keep_cursor(struct qret_ctx *ctx, const struct phase *phase,
                        const struct outcome *outcome);
 void phase_reset_cursor(struct qret_ctx *ctx, const struct phase *phase);
+
+/*
+ * How many events the prune's next step may delete, within event_prune_limit. 0: it only looks, so
+ * that a limit which was just enough is told from one that left something.
+ */
+int32_t phase_prune_events(const struct qret_ctx *ctx);
+
+/* Whether a prune that takes a step a cycle is in the middle of its round. */
+bool phase_prune_unfinished(const struct qret_ctx *ctx);
 
 /* The prune's next interval begins now. */
 void phase_stamp_event_prune(struct qret_ctx *ctx);

@@ -171,17 +171,12 @@ static int collect(struct qret_ctx *ctx, struct lane *lane)
 static bool may_send(struct qret_ctx *ctx)
 {
 	struct runner *runner = &ctx->runner;
-	int64_t budget_ms = context_number(ctx, OPTION_CYCLE_BUDGET_MS);
-	int64_t limit = context_number(ctx, OPTION_EVENT_PRUNE_LIMIT);
 
 	if (wake_stopped(&ctx->wake))
 		runner_halt(runner, HALT_STOPPED);
 	else if (runner->single)
 		return runner->halt == HALT_NONE;
-	else if (budget_ms > 0 && qret_now_us() >= clock_after_ms(ctx->cycle.started_us, budget_ms))
-		runner_halt(runner, HALT_BUDGET);
-	else if (runner->phase->id == QRET_PHASE_EVENT_PRUNE && limit > 0 &&
-	         ctx->report.events_deleted >= limit)
+	else if (!ctx->cycle.late_prune && cycle_budget_spent(ctx))
 		runner_halt(runner, HALT_BUDGET);
 	else if (runner->phase->units == 0 && pager_stale(&ctx->pager))
 		runner_halt(runner, HALT_STALE);

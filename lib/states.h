@@ -59,6 +59,12 @@ int states_begin_work(struct qret_ctx *ctx);
 int states_next_phase(struct qret_ctx *ctx);
 
 /*
+ * Where a cycle would end before the event prune had its turn: whether it has it now, for one step.
+ * Then the state has moved on.
+ */
+bool states_late_prune(struct qret_ctx *ctx);
+
+/*
  * Floors: whether this plan lives by them; what to do when a page's phases are over; the end of
  * the work.
  */

@@ -7,6 +7,7 @@
 int states_begin_work(struct qret_ctx *ctx)
 {
 	ctx->cycle.phase = 0;
+	ctx->cycle.prune_open = ctx->cycle.plan == PLAN_CYCLE;
 	floors_begin(&ctx->floors);
 	if (!state_runs(ctx, ENGINES_LOG)) {
 		ctx->cycle.clock_us = ctx->facts.clock_us;
@@ -96,6 +97,40 @@ int states_work_over(struct qret_ctx *ctx)
 	return states_next_phase(ctx);
 }
 
+/* Whether the server can still be asked for something after what ended the cycle. */
+static bool is_survivable(const struct qret_ctx *ctx)
+{
+	const struct error *error = &ctx->cycle.error;
+
+	if (ctx->lanes[0].session.state != SESSION_READY || strcmp(error->sqlstate, "25006") == 0)
+		return false;
+	return error->code == QRET_DONE || error->code == QRET_ERR_SQL ||
+	       error->code == QRET_ERR_SCHEMA || error->code == QRET_ERR_PRIVILEGE ||
+	       error->code == QRET_ERR_TIMEOUT;
+}
+
+/*
+ * Where every cycle ends early, by a failure or by its budget, a prune that waits for the phases
+ * before it would wait for ever.
+ */
+bool states_late_prune(struct qret_ctx *ctx)
+{
+	const struct phase *phase = phase_find(QRET_PHASE_EVENT_PRUNE);
+	struct cycle *cycle = &ctx->cycle;
+
+	if (!cycle->prune_open || cycle->stopped || !is_survivable(ctx))
+		return false;
+	cycle->prune_open = false;
+	cycle->late_prune = true;
+	cycle->phase = phase->id;
+	if (cycle->clock_us == QRET_CUTOFF_OFF)
+		cycle->clock_us = ctx->facts.clock_us;
+	if (!phase_enabled(ctx, phase) || !phase->begin(ctx))
+		return false;
+	begin_phase(ctx, phase);
+	return true;
+}
+
 /* Phases 1 to 3 on each page in turn, then the others. */
 int states_next_phase(struct qret_ctx *ctx)
 {
@@ -105,6 +140,11 @@ int states_next_phase(struct qret_ctx *ctx)
 		if (phase->units > 0 && !ctx->cycle.pages_over) {
 			ctx->cycle.phase = 0;
 			return states_page_over(ctx);
+		}
+		if (phase->id == QRET_PHASE_EVENT_PRUNE) {
+			if (cycle_budget_spent(ctx))
+				break;
+			ctx->cycle.prune_open = false;
 		}
 		if (phase_enabled(ctx, phase) && (phase->begin == NULL || phase->begin(ctx)))
 			return begin_phase(ctx, phase);
@@ -158,7 +198,10 @@ int state_run(struct qret_ctx *ctx)
 			return state_fail(ctx, &ctx->runner.error);
 		return state_leave(ctx);
 	default:
-		return ctx->cycle.plan == PLAN_STEP ? state_leave(ctx) : states_next_phase(ctx);
+		if (ctx->cycle.plan == PLAN_STEP)
+			return state_leave(ctx);
+		ctx->cycle.budget |= ctx->cycle.late_prune && phase_prune_unfinished(ctx);
+		return states_next_phase(ctx);
 	}
 }
 

@@ -107,6 +107,7 @@ const char *step_bind_event_prune(struct qret_ctx *ctx, const struct work *work,
 	               context_number(ctx, OPTION_EVENT_RETENTION_DAYS) * (US_PER_DAY / 1000000));
 	parameter_int4(parameters, rows);
 	parameter_text(parameters, state->has_cursor ? state->cursor : NULL);
+	parameter_int4(parameters, phase_prune_events(ctx));
 	return context_statement(ctx, STATEMENT_EVENT_PRUNE_STEP);
 }
 
@@ -136,6 +137,9 @@ void step_read_cleanup(const struct pg_result *result, int32_t rows, struct outc
 	ret_outcome->done = result_bool(result, 0, 1);
 	ret_outcome->elapsed_us = result_integer(result, 0, 2, 0);
 	ret_outcome->has_cursor = result_uuid(result, 0, 3, ret_outcome->cursor_uuid);
+	ret_outcome->skipped = count_of(result, 4);
+	if (result_uuid(result, 0, 6, ret_outcome->orphan_uuid))
+		ret_outcome->orphans = count_of(result, 5);
 }
 
 void step_read_metrics_purge(const struct pg_result *result, int32_t rows,
@@ -160,6 +164,8 @@ void step_read_event_prune(const struct pg_result *result, int32_t rows,
 	result_text(result, 0, 5, ret_outcome->cursor, sizeof(ret_outcome->cursor));
 	ret_outcome->done = result_bool(result, 0, 6);
 	ret_outcome->elapsed_us = result_integer(result, 0, 7, 0);
+	ret_outcome->failed = count_of(result, 8);
+	result_text(result, 0, 9, ret_outcome->failure, sizeof(ret_outcome->failure));
 }
 
 const char *step_metrics_table(uint32_t unit)

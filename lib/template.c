@@ -12,7 +12,7 @@
 #include "identifier.h"
 
 #define VALUE_BYTES (2 * RELATION_QUOTED_BYTES + 8)
-#define NAMES_MAX   20
+#define NAMES_MAX   24
 
 struct template_names {
 	struct template_name list[NAMES_MAX + 1];
@@ -98,6 +98,30 @@ static void add_relation(struct template_names *names, const char *token, const 
 	literal_quote(quoted, add(names, literal_token));
 }
 
+/* FNV-1a. */
+static uint32_t hash(const char *text, uint32_t seed)
+{
+	for (; *text != '\0'; text++)
+		seed = (seed ^ (unsigned char)*text) * 16777619u;
+	return seed;
+}
+
+/*
+ * What sets the names of our indexes on a host's tables apart from those on other tables of the same
+ * schema. Our own tables have a schema to themselves, and need nothing.
+ */
+static void add_suffix(struct template_names *names, const struct options *options)
+{
+	char *suffix = add(names, "suffix");
+	uint32_t id = hash(option_text(options, OPTION_DELIVERY_TABLE),
+	                   hash(option_text(options, OPTION_EVENT_TABLE), 2166136261u));
+
+	suffix[0] = '\0';
+	if (template_names_foreign_tables(options))
+		snprintf(suffix, VALUE_BYTES, "_%08x", (unsigned)id);
+	literal_quote(suffix, add(names, "suffix_literal"));
+}
+
 struct template_names *template_names_new(const struct options *options)
 {
 	struct template_names *names = calloc(1, sizeof(*names));
@@ -120,6 +144,7 @@ struct template_names *template_names_new(const struct options *options)
 	             OPTION_DELIVERY_TABLE, "delivery");
 	add_relation(names, "success_table", "success_table_literal", options, OPTION_SUCCESS_TABLE,
 	             "receiver_last_success");
+	add_suffix(names, options);
 	if (role[0] != '\0')
 		literal_quote(role, add(names, "role_literal"));
 	else

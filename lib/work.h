@@ -29,7 +29,8 @@ struct work {
 	bool failed;     /* given up, or backed off, in whatever phase */
 };
 
-#define CURSOR_BYTES 128
+#define CURSOR_BYTES  128
+#define FAILURE_BYTES 256
 
 /* What the answer to one step says. */
 struct outcome {
@@ -37,8 +38,11 @@ struct outcome {
 	int64_t watermark; /* -1: none */
 	int64_t elapsed_us;
 	bool done;
-	bool refused; /* a cutoff lay in the server's future; nothing was tried */
-	int64_t deliveries, skipped, oversize, poison; /* event prune */
+	bool refused;            /* a cutoff lay in the server's future; nothing was tried */
+	int64_t orphans;         /* clean-up: partitions that are gone and left rows behind */
+	uint8_t orphan_uuid[16]; /* the first of them */
+	int64_t deliveries, skipped, oversize, poison, failed; /* event prune */
+	char failure[FAILURE_BYTES]; /* SQLSTATE and message of the first event that failed */
 	char cursor[CURSOR_BYTES]; /* where the next step of this unit goes on; "" from the start */
 	uint8_t cursor_uuid[16];
 	bool has_cursor;

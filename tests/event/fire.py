@@ -17,19 +17,28 @@ from event.outbox import DAY, OWED, TERMINAL, WINDOW
 from pg import install
 
 BATCH = "event_prune_batch_v1"
+CAREFUL = "event_prune_careful_v1"
 CHUNK = "event_prune_chunk_v1"
 HOLD = "event_prune_hold_v1"
 LOCK = "event_prune_lock_v1"
+TAKE = "event_prune_take_v1"
 
-# The beginning of each statement, and of each call that is one, of the two functions that delete.
+# The beginning of each statement, and of each call that is one, of the functions that decide.
 HALTS = {
     BATCH: (
         "    v_events := ",
-        "    SELECT h.ids, h.events, h.terminal",
-        "    SELECT count(*) INTO v_there",
-        "    SELECT d.deliveries, d.receivers",
+        "    v_there := ",
+        "    BEGIN\n        SELECT t.*",
+        "        IF v_gone.deliveries <> v_there",
+        "        SELECT c.* INTO v_gone",
         "    DELETE FROM @event_table@",
         "    PERFORM @event@.event_prune_success_v1",
+    ),
+    CAREFUL: (
+        "    SELECT h.ids, h.events, h.terminal",
+        "    SELECT\n        COALESCE(array_agg(e.id)",
+        "    v_held := ",
+        "    SELECT d.deliveries, d.receivers",
     ),
     CHUNK: (
         "    IF cardinality(@event@.event_prune_lock_v1",
@@ -41,6 +50,7 @@ HALTS = {
     ),
     LOCK: (),
     HOLD: (),
+    TAKE: (),
 }
 FUNCTIONS = tuple(HALTS)
 EVENTS = 3

@@ -7,7 +7,7 @@ import pytest
 
 from event.installing import install_event
 from event.outbox import ARMS, DAY, DJANGO_TABLES, WINDOW, Outbox, make_django_tables
-from pg import install
+from pg import install, qret
 from pg.install import quote_name
 
 OLD = WINDOW + DAY
@@ -51,7 +51,10 @@ def test_install_alters_nothing_of_djangos_but_adds_the_missing_index(empty_db):
     install_event(empty_db.dsn, **DJANGO_TABLES)
     added = [row for row in empty_db.sql(CATALOG) if row not in before]
     assert [row for row in before if row not in empty_db.sql(CATALOG)] == []
-    assert len(added) == 1 and "retention_event_expiry_idx" in added[0][1]
+    assert [row[1].split()[2] for row in added] == [
+        "retention_event_default_window_idx_host",
+        "retention_event_expiry_idx_host",
+    ]
     assert empty_db.one("SELECT to_regclass('outbox.event')") is None
 
 
@@ -67,12 +70,61 @@ def test_install_creates_what_djangos_tables_lack(empty_db):
         empty_db, DJANGO_TABLES["delivery_table"]
     )
     assert {name for name in ours if name.startswith("retention_")} == {
-        "retention_event_recorded_at_idx",
-        "retention_event_policy_idx",
-        "retention_event_expiry_idx",
-        "retention_delivery_event_idx",
-        "retention_delivery_unfinished_idx",
+        "retention_event_default_window_idx_host",
+        "retention_event_policy_idx_host",
+        "retention_event_expiry_idx_host",
+        "retention_delivery_event_idx_host",
+        "retention_delivery_unfinished_idx_host",
     }
+
+
+def test_E5_an_index_is_known_by_what_it_is_and_not_by_its_name(outbox):
+    needed = "SELECT outbox.event_index_needed_v1(%s)"
+    suffix = "_host" if outbox.event_table.startswith("public.") else ""
+    schema = outbox.event_table.split(".")[0]
+    for name in ("expiry", "default_window"):
+        index = f"{schema}.retention_event_{name}_idx{suffix}"
+        definition = outbox.one("SELECT pg_get_indexdef(%s::regclass)", index)
+        assert not outbox.one(needed, name)
+        outbox.sql(f"DROP INDEX {index}")
+        outbox.sql(f"CREATE INDEX retention_event_{name}_idx{suffix} ON {{event}} (name)")
+        assert outbox.one(needed, name)
+        outbox.sql(definition.replace(f"retention_event_{name}_idx{suffix}", f"theirs_{name}"))
+        for setting in ("timezone = 'Asia/Kathmandu'", "datestyle = 'German, DMY'"):
+            outbox.sql(f"SET {setting}")
+        assert not outbox.one(needed, name)
+
+
+def test_E5_a_window_of_another_reckoning_is_not_the_expiry(django):
+    django.sql("DROP INDEX public.retention_event_expiry_idx_host")
+    for key in (
+        "(recorded_at AT TIME ZONE 'UTC') + make_interval(secs => retention_seconds)",
+        "CASE WHEN recorded_at >= '0001-01-01 00:00:00+00' AND recorded_at <"
+        " '9999-01-01 00:00:00+00' AND retention_seconds > 0 THEN (recorded_at AT TIME ZONE"
+        " 'Europe/Rome') + make_interval(secs => retention_seconds) ELSE 'infinity' END",
+    ):
+        django.sql(f"CREATE INDEX ON {{event}} (({key}), id) WHERE retention_seconds IS NOT NULL")
+        assert django.one("SELECT outbox.event_index_needed_v1('expiry')")
+
+
+def test_E5_a_second_outbox_in_one_schema_has_its_own_indexes(empty_db):
+    make_django_tables(empty_db)
+    second = {}
+    for key, table in DJANGO_TABLES.items():
+        second[key] = table.replace("public.django", "public.second")
+        empty_db.sql(f"CREATE TABLE {second[key]} (LIKE {table} INCLUDING CONSTRAINTS"
+                     " INCLUDING DEFAULTS INCLUDING IDENTITY, PRIMARY KEY (id))")
+    empty_db.sql(f"ALTER TABLE {second['delivery_table']} ADD FOREIGN KEY (event_id) REFERENCES"
+                 f" {second['event_table']} (id)")
+    empty_db.sql(f"ALTER TABLE {second['success_table']} ADD UNIQUE (receiver_key)")
+    for schema, tables in (("one", DJANGO_TABLES), ("two", second)):
+        with qret.Context(empty_db.dsn, engines="event", event_schema=schema, **tables) as library:
+            library.install("event")
+            library.install("event")
+        for name in ("default_window", "expiry", "policy", "unfinished", "deliveries"):
+            assert not empty_db.one(f"SELECT {schema}.event_index_needed_v1(%s)", name), name
+    ours = indexes(empty_db, second["event_table"]) | indexes(empty_db, second["delivery_table"])
+    assert len({name for name in ours if name.startswith("retention_")}) == 5
 
 
 def test_E5_a_missing_index_is_never_fatal_and_is_told(django):
@@ -80,15 +132,16 @@ def test_E5_a_missing_index_is_never_fatal_and_is_told(django):
     owed = django.event("pending", age=OLD)
     for index in ("eventrecord_recorded_at_5f2c", "dde_policy", "dde_unfinished"):
         django.sql(f"DROP INDEX public.{index}")
-    django.sql("DROP INDEX public.retention_event_expiry_idx")
+    for index in ("expiry", "default_window"):
+        django.sql(f"DROP INDEX public.retention_event_{index}_idx_host")
     assert django.pruned() == set(events)
     assert django.events() == {owed}
     needed = {
         name
-        for name in ("recorded_at", "policy", "expiry", "unfinished", "deliveries")
+        for name in ("default_window", "policy", "expiry", "unfinished", "deliveries")
         if django.one("SELECT outbox.event_index_needed_v1(%s)", name)
     }
-    assert needed == {"recorded_at", "policy", "expiry", "unfinished"}
+    assert needed == {"default_window", "policy", "expiry", "unfinished"}
 
 
 def test_install_names_the_table_that_is_missing(empty_db):
@@ -233,7 +286,9 @@ def test_L12_a_role_of_little_is_enough(cluster, empty_db, tables):
         cursor.execute("SELECT count(*) FROM outbox.quiet_receivers_v1(0)")
         with pytest.raises(psycopg2.errors.InsufficientPrivilege):
             cursor.execute(outbox.named("SELECT payload FROM {event}"))
-        with pytest.raises(psycopg2.errors.InsufficientPrivilege):
+        with pytest.raises(
+            psycopg2.errors.UndefinedFunction if tables else psycopg2.errors.InsufficientPrivilege
+        ):
             cursor.execute("SELECT outbox.record_event_v1('e')")
     assert outbox.events() == set()
     empty_db.sql(f"DROP OWNED BY {quote_name(role)}")
@@ -267,7 +322,7 @@ def test_E1_every_function_of_the_prune_that_reads_rows_sees_all_of_them(outbox)
         " AND p.prosrc ~ %s",
         rf"\.({names})\M",
     )
-    assert len(readers) == 11
+    assert len(readers) == 15
     assert [name for name, sees_all in readers if not sees_all] == []
 
 

@@ -43,24 +43,17 @@ MUTATIONS = {
     "events_are_locked_weaker": {
         fire.LOCK: change("FOR UPDATE SKIP LOCKED", "FOR NO KEY UPDATE SKIP LOCKED")
     },
+    "owed_deliveries_are_taken_too": {
+        fire.TAKE: change(r" AND d\.status = ANY \(v_terminal\)", "")
+    },
+    "what_was_left_is_not_counted": {
+        fire.BATCH: change(r"IF v_gone\.deliveries <> v_there THEN", "IF false THEN")
+    },
     "deliveries_are_not_locked": {
         fire.HOLD: change(r"\n        FOR UPDATE SKIP LOCKED\n", "\n")
     },
-    "no_second_look": {
-        fire.BATCH: change(r"IF v_there = .*? THEN", "IF true THEN")
-    },
-    "second_look_at_the_locked_only": {
-        fire.BATCH: change(r"IF v_there = cardinality\(v_held\) AND true", "IF true")
-    },
-    "second_look_at_the_number_only": {
-        fire.BATCH: change(r" AND true = ALL \(v_terminal\) THEN", " THEN")
-    },
-    "second_look_at_each_without_the_number": {
-        fire.BATCH: change(r"e\.there = e\.held AND ", "")
-    },
-    "second_look_at_each_without_the_status": {
-        fire.BATCH: change(r" AND e\.terminal = e\.held", "")
-    },
+    "careful_without_the_number": {fire.CAREFUL: change(r"e\.there = e\.held AND ", "")},
+    "careful_without_the_status": {fire.CAREFUL: change(r" AND e\.terminal = e\.held", "")},
     "chunk_without_second_look": {
         fire.CHUNK: change(r"    IF EXISTS \(.*?END IF;\n", "")
     },

@@ -29,7 +29,7 @@ def fill(outbox):
 
 def test_procedure_runs_every_arm(outbox):
     kept = fill(outbox)
-    assert call(outbox, rows=10) == [5, 1, 1, 1, 2, 30, 0, 1, 0]
+    assert call(outbox, rows=10) == [5, 1, 1, 1, 2, 30, 0, 1, 0, 0, 0]
     assert outbox.events() == {kept}
 
 

@@ -51,7 +51,13 @@ def tokens(
         "delivery_table": delivery_table or event + ".delivery",
         "success_table": success_table or event + ".receiver_last_success",
     }
-    found = {"@version@": str(VERSION), "@role_literal@": quote_literal(grant_role)}
+    suffix = "_host" if event_table else ""
+    found = {
+        "@version@": str(VERSION),
+        "@role_literal@": quote_literal(grant_role),
+        "@suffix@": suffix,
+        "@suffix_literal@": quote_literal(suffix),
+    }
     schemas = {"log": log_schema, "streams": streams_schema, "event": event_schema}
     for key, name in schemas.items():
         found[f"@{key}@"] = quote_name(name)

@@ -168,9 +168,10 @@ START_TEST(batch_of_other_phases)
 	begin(QRET_PHASE_EVENT_PRUNE, "1000");
 	ck_assert_int_eq(next_rows(), 5000);
 	ck_assert_int_eq(qret_set_option(ctx, "event_prune_limit", "10"), QRET_DONE);
-	ck_assert_int_eq(next_rows(), 10);
+	/* It bounds events; a transaction is no smaller for it. */
+	ck_assert_int_eq(next_rows(), 5000);
 	ctx->report.events_deleted = 8;
-	ck_assert_int_eq(next_rows(), 2);
+	ck_assert_int_eq(next_rows(), 5000);
 	end();
 }
 END_TEST

@@ -35,8 +35,8 @@ START_TEST(phase_arms_in_order)
 	ck_assert_int_eq(world_cycle(&report), QRET_DONE);
 	ck_assert_str_eq(
 		arms,
-		"'succeeded @1700000000000000 7776000 5000 -|'settled @1700000000000000 7776000 5000 -|"
-		"'own_window @1700000000000000 7776000 5000 -|'default_window @1700000000000000 7776000 5000 -|");
+		"'succeeded @1700000000000000 7776000 5000 - 500|'settled @1700000000000000 7776000 5000 - 500|"
+		"'own_window @1700000000000000 7776000 5000 - 500|'default_window @1700000000000000 7776000 5000 - 500|");
 	ck_assert_int_eq(report.clock_us, WORLD_CLOCK_US);
 	ck_assert_int_eq(script_sent("worklist_scan"), 0);
 	world_end();
@@ -47,13 +47,13 @@ END_TEST
 START_TEST(phase_cursor_is_carried)
 {
 	begin();
-	arm_answer = "3 9 1 0 2 'c1 f 100";
+	arm_answer = "3 9 1 0 2 'c1 f 100 0 -";
 	answers_left = 1;
 	ck_assert_int_eq(world_cycle(&report), QRET_DONE);
 	ck_assert_contains(
 		arms,
-		"'succeeded @1700000000000000 7776000 5000 -|'succeeded @1700000000000000 7776000 5000 'c1|'settled");
-	ck_assert_contains(arms, "'settled @1700000000000000 7776000 5000 -|");
+		"'succeeded @1700000000000000 7776000 5000 - 500|'succeeded @1700000000000000 7776000 5000 'c1 500|'settled");
+	ck_assert_contains(arms, "'settled @1700000000000000 7776000 5000 - 500|");
 	ck_assert_int_eq(report.events_deleted, 3);
 	ck_assert_int_eq(report.events_succeeded, 3);
 	ck_assert_int_eq(report.deliveries_deleted, 9);
@@ -67,7 +67,7 @@ END_TEST
 START_TEST(phase_cursor_that_stands_still)
 {
 	begin();
-	arm_answer = "0 0 5 0 0 'same f 100";
+	arm_answer = "0 0 5 0 0 'same f 100 0 -";
 	answers_left = 1000;
 	ck_assert_int_eq(world_cycle(&report), QRET_DONE);
 	ck_assert_int_eq(script_sent("event_prune_step"), 8);
@@ -118,7 +118,7 @@ START_TEST(phase_prune_beside_a_busy_host)
 	begin();
 	world_set("event_prune_interval_ms", "60000");
 	world_set("event_prune_max_defer_ms", "600000");
-	arm_answer = "5 5 0 0 0 - f 100";
+	arm_answer = "5 5 0 0 0 - f 100 0 -";
 	answers_left = 1000;
 	ck_assert_int_eq(qret_set_busy(world.ctx, 1), QRET_DONE);
 	for (int i = 0; i < 10; i++) {
@@ -155,18 +155,136 @@ START_TEST(phase_prune_defers_for_ever_if_told)
 }
 END_TEST
 
+/* Events are what it bounds, not rows: the batches stay as they are. */
 START_TEST(phase_prune_limit_is_a_budget)
 {
 	begin();
 	world_set("event_prune_limit", "7");
-	arm_answer = "5 5 0 0 0 - f 100";
+	arm_answer = "5 5 0 0 0 - f 100 0 -";
 	answers_left = 1000;
 	ck_assert_int_eq(world_cycle(&report), QRET_BUDGET);
 	ck_assert_int_eq(script_sent("event_prune_step"), 2);
 	/* the second step may take no more events than are left */
-	ck_assert_contains(arms, " 7776000 7 -|");
-	ck_assert_contains(arms, " 7776000 2 -|");
+	ck_assert_contains(arms, " 7776000 5000 - 7|");
+	ck_assert_contains(arms, " 7776000 5000 - 2|");
+	/* and the next cycle has its own seven */
+	arms[0] = '\0';
+	ck_assert_int_eq(world_cycle(&report), QRET_BUDGET);
+	ck_assert_contains(arms, " 7776000 5000 - 7|");
 	world_end();
+}
+END_TEST
+
+/* As many as there were: the arms that are left are looked at, and the cycle is done. */
+START_TEST(phase_prune_limit_that_was_enough)
+{
+	begin();
+	world_set("event_prune_limit", "5");
+	arm_answer = "5 5 0 0 0 - t 100 0 -";
+	answers_left = 1;
+	ck_assert_int_eq(world_cycle(&report), QRET_DONE);
+	ck_assert_int_eq(script_sent("event_prune_step"), 4);
+	ck_assert_contains(arms, "'settled @1700000000000000 7776000 5000 - 0|");
+	ck_assert_contains(arms, "'default_window @1700000000000000 7776000 5000 - 0|");
+	/* One that finds something says so, and nothing more is asked. */
+	answers_left = 2;
+	arm_answer = "5 5 0 0 0 'c1 f 100 0 -";
+	ck_assert_int_eq(world_cycle(&report), QRET_BUDGET);
+	ck_assert_int_eq(script_sent("event_prune_step"), 5);
+	world_end();
+}
+END_TEST
+
+/* Events that fail alone: told each time, PARTIAL, and the prune goes on. */
+START_TEST(phase_prune_events_that_fail)
+{
+	begin();
+	arm_answer = "5 5 0 0 0 - t 100 2 '23503_still_referenced";
+	answers_left = 1;
+	ck_assert_int_eq(world_cycle(&report), QRET_PARTIAL);
+	ck_assert_int_eq(script_sent("event_prune_step"), 4);
+	ck_assert_int_eq(report.items_failed, 2);
+	ck_assert_int_eq(world_logged("event=event_prune_error"), 1);
+	ck_assert_str_eq(qret_error_sqlstate(world.ctx), "23503");
+	ck_assert_str_eq(qret_error_message(world.ctx), "still_referenced");
+	world_end();
+}
+END_TEST
+
+static const char *log_answer;
+static int64_t log_step_ms;
+
+/* A log that never lets a cycle come to its end. */
+static const char *log_and_outbox(struct script_call *call)
+{
+	if (strncmp(call->statement, "step_retention", 14) != 0)
+		return outbox(call);
+	script_pass_ms(log_step_ms);
+	return log_answer;
+}
+
+static void begin_both(void)
+{
+	world_begin(1, 1000000);
+	world_set("engines", "log,event");
+	world_set("event_prune_interval_ms", "60000");
+	world.before = log_and_outbox;
+	arms[0] = '\0';
+	log_answer = NULL;
+	log_step_ms = 0;
+	arm_answer = "5 5 0 0 0 'c1 f 100 0 -";
+	answers_left = 1000;
+}
+
+static void starve(int outcome, const char *steps)
+{
+	int64_t pruned = 0;
+
+	for (int i = 0; i < 20; i++) {
+		ck_assert_int_eq(world_cycle(&report), outcome);
+		ck_assert_int_le(report.events_deleted, 5);
+		pruned += report.events_deleted;
+		script_pass_ms(10000);
+	}
+	/* From the seventh cycle on it is due, and has one step in each. */
+	ck_assert_int_ge(pruned, 12 * 5);
+	ck_assert_int_ge(script_sent(steps), 20);
+	ck_assert_contains(arms, "'succeeded @1700000000000000 7776000 5000 'c1 500|");
+}
+
+START_TEST(phase_prune_beside_a_log_that_uses_up_the_budget)
+{
+	begin_both();
+	world_set("cycle_budget_ms", "1000");
+	log_step_ms = 300;
+	starve(QRET_BUDGET, "step_retention_v2");
+	world_end();
+}
+END_TEST
+
+START_TEST(phase_prune_beside_a_log_that_fails)
+{
+	begin_both();
+	log_answer = "ERROR 42501 permission denied";
+	starve(QRET_ERR_PRIVILEGE, "step_retention_v2");
+	world_end();
+}
+END_TEST
+
+/* The lead is gone, or the server: then nobody prunes. */
+START_TEST(phase_prune_not_after_the_end)
+{
+	static const char *const ends[] = { "ERROR QR002 fence lost", "ERROR 25006 read only",
+		                            "ERROR 57P01 shutting down" };
+
+	for (size_t i = 0; i < COUNT_OF(ends); i++) {
+		begin_both();
+		world_set("event_prune_interval_ms", "0");
+		log_answer = ends[i];
+		ck_assert_int_lt(world_cycle(&report), 0);
+		ck_assert_int_eq(script_sent("event_prune_step"), 0);
+		world_end();
+	}
 }
 END_TEST
 
@@ -186,8 +304,8 @@ static int cleanups;
 
 static const char *clean_up(struct script_call *call)
 {
-	static const char *const answers[] = { "0 f 100 #5", "2 f 100 #9", "0 f 100 #9",
-		                               "1 t 100 -" };
+	static const char *const answers[] = { "0 f 100 #5 3 0 -", "2 f 100 #9 0 2 #7",
+		                               "0 f 100 #9 1 0 -", "1 t 100 - 0 0 -" };
 	static const char *const after[] = { "-", "#5", "#9", "-" };
 
 	if (strcmp(call->statement, "step_cleanup_v2") != 0)
@@ -265,6 +383,11 @@ int main(void)
 		                 phase_prune_beside_a_busy_host,
 		                 phase_prune_defers_for_ever_if_told,
 		                 phase_prune_limit_is_a_budget,
+		                 phase_prune_limit_that_was_enough,
+		                 phase_prune_events_that_fail,
+		                 phase_prune_beside_a_log_that_uses_up_the_budget,
+		                 phase_prune_beside_a_log_that_fails,
+		                 phase_prune_not_after_the_end,
 		                 phase_prune_switched_off,
 		                 phase_cleanup_follows_its_cursor,
 		                 phase_metrics_purge_drains,

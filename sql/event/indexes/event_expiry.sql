@@ -4,7 +4,7 @@
 -- UTC and without time zone because only so is the addition immutable.
 -- needed: SELECT @event@.event_index_needed_v1('expiry')
 -- Locks: SHARE UPDATE EXCLUSIVE; waits for older transactions; no transaction of its own around it.
-CREATE INDEX CONCURRENTLY IF NOT EXISTS retention_event_expiry_idx
+CREATE INDEX CONCURRENTLY IF NOT EXISTS retention_event_expiry_idx@suffix@
     ON @event_table@ ((
         CASE WHEN recorded_at OPERATOR(pg_catalog.>=)
                     '0001-01-01 00:00:00+00'::pg_catalog.timestamptz

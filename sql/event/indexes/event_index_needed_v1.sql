@@ -3,18 +3,22 @@
 -- Whether an index that the prune reads has to be created, or one like it is there already under
 -- whatever name, as on tables that another framework made. Asked by the installer before each.
 --
--- p_index  'recorded_at', 'own_window', 'expiry', 'policy', 'deliveries', 'unfinished'
+-- p_index  'recorded_at', 'own_window', 'default_window', 'expiry', 'policy', 'deliveries',
+--          'unfinished'
 -- Returns true where there is none; NULL for a name that is none of these.
 --
 -- Alike is: a valid b-tree whose first columns are the ones wanted, in order, ascending, without
--- predicate or with the very one. Types (varchar or text) and the two ways to write "not equal"
--- make no difference. The expiry is an expression of ours, so only an index of its name can be it.
+-- predicate or with the very one. Types (varchar or text), the two ways to write "not equal" and
+-- how a server writes an expression back make no difference. Names do not count: one of ours may
+-- be on another table, or on this one and something else.
 -- Locks: none. Reads the catalogs.
 CREATE OR REPLACE FUNCTION @event@.event_index_needed_v1(p_index text)
 RETURNS boolean
 LANGUAGE sql
 STABLE
 SET search_path = pg_catalog, pg_temp
+SET datestyle = 'ISO, YMD'
+SET timezone = 'UTC'
 AS $qretention$
     WITH wanted AS (
         SELECT need.*
@@ -24,7 +28,13 @@ AS $qretention$
                 ('own_window', @event_table_literal@, '{recorded_at}',
                     'retention_secondsISNOTNULL'),
                 ('policy', @event_table_literal@, '{delete_when,recorded_at}', 'delete_when<>'''''),
-                ('expiry', @event_table_literal@, NULL, NULL),
+                ('default_window', @event_table_literal@, '{recorded_at,id}',
+                    'retention_secondsISNULL'),
+                ('expiry', @event_table_literal@, ARRAY[
+                    'CASEWHENrecorded_at>=''0001-01-0100:00:00+00'''
+                    'ANDrecorded_at<''9999-01-0100:00:00+00''ANDretention_seconds>0'
+                    'THENrecorded_atATTIMEZONE''UTC''+make_intervalsecs=>retention_seconds'
+                    'ELSE''infinity''END', 'id'], 'retention_secondsISNOTNULL'),
                 ('deliveries', @delivery_table_literal@, '{event_id}', NULL),
                 ('unfinished', @delivery_table_literal@, '{event_id}', 'status<>''succeeded''')
         ) AS need (name, relation, columns, predicate)
@@ -32,11 +42,16 @@ AS $qretention$
     ), existing AS (
         SELECT
             i.indrelid,
-            c.relname,
             ARRAY(
-                -- One in another order is NULL, and so is like no column.
-                SELECT CASE WHEN i.indoption[n - 1] = 0
-                    THEN pg_get_indexdef(i.indexrelid, n, false) END
+                -- One in another order is NULL, and so is like no column. Version 13 writes the
+                -- time zone as the function that it is.
+                SELECT CASE WHEN i.indoption[n - 1] = 0 THEN regexp_replace(
+                    regexp_replace(
+                        pg_get_indexdef(i.indexrelid, n, false),
+                        'timezone\(''UTC''::text, recorded_at\)',
+                        'recorded_atATTIMEZONE''UTC'''),
+                    '::(text|double precision|timestamp with(out)? time zone)|[()\s]', '', 'g')
+                END
                 FROM generate_series(1, i.indnkeyatts) AS n
                 ORDER BY n
             ) AS columns,
@@ -52,14 +67,9 @@ AS $qretention$
     SELECT NOT EXISTS (
         SELECT FROM existing AS e
         WHERE e.indrelid = to_regclass(w.relation)
-            AND CASE WHEN w.columns IS NULL
-                THEN e.relname = 'retention_event_expiry_idx'
-                ELSE e.columns[1:cardinality(w.columns)] = w.columns
-                    AND (e.predicate IS NULL OR e.predicate = w.predicate)
-                    -- Everything unfinished is in an index of everything, but so is the history.
-                    AND (e.predicate IS NOT NULL
-                        OR p_index NOT IN ('own_window', 'policy', 'unfinished'))
-            END
+            AND e.columns[1:cardinality(w.columns)] = w.columns
+            -- What is wanted apart is in an index of everything too, but so is all the rest.
+            AND (e.predicate = w.predicate OR (e.predicate IS NULL AND w.predicate IS NULL))
     )
     FROM wanted AS w
 $qretention$

@@ -10,23 +10,25 @@
 -- p_rows    most rows to delete, events and deliveries together; not fewer than the candidates
 --
 -- Columns: taken, how many of the candidates, from the first on, fitted and were dealt with, 0: the
--- first alone has too many deliveries; gone, the ids of the deleted events; deliveries, how many
--- rows went with them; skipped, events of which some row is locked by somebody else.
+-- first alone has too many deliveries; events and deliveries, how many rows went; skipped, due
+-- events of which some row is locked by somebody else.
 --
 -- 1. The events are locked, if they are due by their own row. From here on no delivery can be added
 --    to them: the check of its foreign key wants the event's key and waits for us (where the key is
 --    deferred, at its writer's commit), then fails. Anything weaker than FOR UPDATE would let it
 --    through.
--- 2. Their deliveries are locked. One that a replay, a requeue or a claim is at work on is locked
---    by it, so not by us; whoever comes later waits for us and finds nothing. A lock returns
---    the newest version of a row, and it stays that: its status is the one that counts.
--- 3. A new statement, so with a snapshot of its own, looks again: an event goes if the deliveries
---    it has now are the ones locked, and every one is terminal. Locked rows do not go away, so as
---    many deliveries as were locked are the same ones.
--- 4. The deliveries go by their locked ids, then the events; then the last successes are recorded.
+-- 2. A new statement, so with a snapshot of its own, counts their deliveries: all there will be.
+-- 3. Those by which nothing is owed are deleted, each as of its newest version, and no row of
+--    somebody else's is waited for longer than a moment. If as many went as there were, none is
+--    left, owed or not.
+-- 4. Otherwise that is undone: some are owed after all, or a replay, a requeue or a claim is at
+--    work on one. Then event_prune_careful_v1 picks the events apart.
+-- 5. The events go; then the last successes are recorded, and deferred constraints are checked,
+--    so that an event which something else refers to fails here and not at the commit.
 --
--- Nothing is waited for in 1 to 3, so prunes that come from different ends pass each other. The
--- only wait is at the end, see event_prune_success_v1. READ COMMITTED only; the caller sees to it.
+-- Nothing is waited for in 1 and 2, so prunes that come from different ends pass each other. The
+-- waits are that moment, and at the end event_prune_success_v1's. READ COMMITTED only; the caller
+-- sees to it.
 CREATE OR REPLACE FUNCTION @event@.event_prune_batch_v1(
     p_arm text,
     p_now timestamptz,
@@ -34,7 +36,7 @@ CREATE OR REPLACE FUNCTION @event@.event_prune_batch_v1(
     p_ids bigint[],
     p_rows int,
     OUT taken int,
-    OUT gone bigint[],
+    OUT events int,
     OUT deliveries bigint,
     OUT skipped int
 )
@@ -44,69 +46,53 @@ SET search_path = pg_catalog, pg_temp
 SET row_security = off
 SET enable_seqscan = off
 SET enable_bitmapscan = off
-SET enable_nestloop = off
 SET max_parallel_workers_per_gather = 0
 SET plan_cache_mode = force_generic_plan
 SET jit = off
 AS $qretention$
 DECLARE
-    v_events bigint[];      -- locked
-    v_held bigint[];        -- locked deliveries,
-    v_held_events bigint[]; -- the event of each,
-    v_terminal boolean[];   -- and whether nothing is owed by it
-    v_there bigint;
-    v_receivers text[];
-    v_newest timestamptz[];
+    v_events bigint[];  -- locked
+    v_there bigint;     -- their deliveries
+    v_gone record;
 BEGIN
     taken := cardinality(p_ids);
-    gone := '{}';
+    events := 0;
     deliveries := 0;
     skipped := 0;
 
     v_events := @event@.event_prune_lock_v1(p_arm, p_now, p_cutoff, p_ids);
-    SELECT h.ids, h.events, h.terminal INTO v_held, v_held_events, v_terminal
-    FROM @event@.event_prune_hold_v1(p_arm, v_events, p_rows - cardinality(v_events) + 1) AS h;
-    IF cardinality(v_events) + cardinality(v_held) > p_rows THEN
+    v_there := @event@.event_prune_there_v1(v_events, p_rows - cardinality(v_events) + 1);
+    IF cardinality(v_events) + v_there > p_rows THEN
         -- They do not all fit. Those that do once more, in their order; the other locks do no harm.
         taken := @event@.event_prune_fit_v1(p_ids, p_rows);
         IF taken = 0 THEN
             RETURN;
         END IF;
-        v_events := ARRAY(
-            SELECT e.id FROM unnest(v_events) AS e (id)
-            WHERE e.id IN (SELECT f.id FROM unnest(p_ids[1:taken]) AS f (id))
-        );
-        SELECT h.ids, h.events, h.terminal INTO v_held, v_held_events, v_terminal
-        FROM @event@.event_prune_hold_v1(p_arm, v_events, p_rows) AS h;
+        v_events := @event@.event_prune_lock_v1(p_arm, p_now, p_cutoff, p_ids[1:taken]);
+        v_there := @event@.event_prune_there_v1(v_events, p_rows);
     END IF;
     IF cardinality(v_events) < taken THEN
-        -- Not ours and still there: locked. The others went with another prune.
-        SELECT count(*) INTO skipped
-        FROM @event_table@ AS e
-        WHERE e.id = ANY (p_ids[1:taken]) AND e.id <> ALL (v_events);
+        skipped := @event@.event_prune_missed_v1(p_arm, p_now, p_cutoff, p_ids[1:taken], v_events);
     END IF;
 
-    SELECT count(*) INTO v_there FROM @delivery_table@ AS d WHERE d.event_id = ANY (v_events);
-    IF v_there = cardinality(v_held) AND true = ALL (v_terminal) THEN
-        gone := v_events;
-    ELSE
-        SELECT
-            COALESCE(array_agg(e.id) FILTER (WHERE e.there = e.held AND e.terminal = e.held), '{}'),
-            skipped + count(*) FILTER (WHERE e.there > e.held)
-        INTO gone, skipped
-        FROM @event@.event_prune_count_v1(v_events, v_held_events, v_terminal) AS e;
-        v_held := ARRAY(
-            SELECT h.id FROM unnest(v_held, v_held_events) AS h (id, event_id)
-            WHERE h.event_id IN (SELECT g.id FROM unnest(gone) AS g (id))
-        );
-    END IF;
-    IF cardinality(gone) = 0 THEN
+    BEGIN
+        SELECT t.* INTO v_gone FROM @event@.event_prune_take_v1(p_arm, v_events) AS t;
+        IF v_gone.deliveries <> v_there THEN
+            RAISE EXCEPTION 'not all deliveries of the batch are to go' USING ERRCODE = 'QR008';
+        END IF;
+    EXCEPTION WHEN lock_not_available OR deadlock_detected OR SQLSTATE 'QR008' THEN
+        SELECT c.* INTO v_gone FROM @event@.event_prune_careful_v1(p_arm, v_events, p_rows) AS c;
+        v_events := v_gone.gone;
+        skipped := skipped + v_gone.skipped;
+    END;
+    IF cardinality(v_events) = 0 THEN
         RETURN;
     END IF;
 
-    SELECT d.deliveries, d.receivers, d.newest INTO deliveries, v_receivers, v_newest
-    FROM @event@.event_prune_deliveries_v1(v_held) AS d;
-    DELETE FROM @event_table@ AS e WHERE e.id = ANY (gone);
-    PERFORM @event@.event_prune_success_v1(v_receivers, v_newest);
+    deliveries := v_gone.deliveries;
+    DELETE FROM @event_table@ AS e WHERE e.id = ANY (v_events);
+    GET DIAGNOSTICS events = ROW_COUNT;
+    PERFORM @event@.event_prune_success_v1(v_gone.receivers, v_gone.newest);
+    SET CONSTRAINTS ALL IMMEDIATE;
 END
 $qretention$

@@ -7,8 +7,8 @@
 -- p_id    the event
 -- p_rows  most deliveries to delete
 --
--- Columns: deliveries deleted; skipped, 1 where the event or one of the chunk is locked by somebody
--- else. Both 0: the event is no longer due.
+-- Columns: deliveries deleted; skipped, 1 where the event, still due, or one of the chunk is locked
+-- by somebody else. Both 0: the event is no longer due.
 --
 -- Locks as event_prune_batch_v1, of the chunk only. What is left may become owed again meanwhile:
 -- then no further chunk goes, and what is left stays.
@@ -42,7 +42,7 @@ BEGIN
     deliveries := 0;
     skipped := 0;
     IF cardinality(@event@.event_prune_lock_v1(p_arm, p_now, p_cutoff, ARRAY[p_id])) = 0 THEN
-        skipped := (SELECT count(*) FROM @event_table@ AS e WHERE e.id = p_id);
+        skipped := @event@.event_prune_missed_v1(p_arm, p_now, p_cutoff, ARRAY[p_id], '{}');
         RETURN;
     END IF;
 
@@ -75,5 +75,6 @@ BEGIN
     SELECT d.deliveries, d.receivers, d.newest INTO deliveries, v_receivers, v_newest
     FROM @event@.event_prune_deliveries_v1(v_held) AS d;
     PERFORM @event@.event_prune_success_v1(v_receivers, v_newest);
+    SET CONSTRAINTS ALL IMMEDIATE;
 END
 $qretention$

@@ -14,15 +14,18 @@
 -- p_max_rows  most rows to delete, an event and each of its deliveries counting one; NULL and
 --        anything below 1 count as 1, anything above 1000000 as that
 -- p_after     the "last" of the step before; NULL: from the beginning
--- p_max_events  most events to delete, up to 500; NULL and anything below 1 count as 1
+-- p_max_events  most events to delete, up to 500; NULL counts as 1. 0 and below: the step only looks,
+--        and is done if there is nothing to delete
 --
 -- Strictly older goes: what is exactly as old as its window stays.
 --
 -- Result keys: events and deliveries deleted; skipped, due events of which a row is locked by
 -- somebody else, left to the next run; oversize, 1 where an event with more deliveries than
--- p_max_rows began to lose them, a chunk a step; poison, rows that no arm can judge, counted by the
--- first step of a run, up to 1000; last, where this step ended; done, the arm has nothing further.
--- A delivery of unknown status is owed as any other, and its event is in none of the counts.
+-- p_max_rows began to lose them, a chunk a step; poison, rows that no arm can judge, and unknown,
+-- rows whose policy or status is none that is known, both counted by the first step of a run, up to
+-- 1000; failed, due events that something else holds on to or a trigger refused, left to the next
+-- run, and failure, the SQLSTATE and message of the first; last, where this step ended; done, the
+-- arm has nothing further. A delivery of unknown status is owed as any other.
 --
 -- A run ends at done. A step may delete nothing and not be done: what it looked at was owed or
 -- locked, and "last" lies further on. Given the "last" of a step that was done, a new run starts at
@@ -48,7 +51,8 @@ SET search_path = pg_catalog, pg_temp
 AS $qretention$
 DECLARE
     v_rows constant int := LEAST(GREATEST(COALESCE(p_max_rows, 1), 1), 1000000);
-    v_want constant int := LEAST(GREATEST(COALESCE(p_max_events, 1), 1), 500, v_rows);
+    v_want constant int := LEAST(GREATEST(COALESCE(p_max_events, 1), 0), 500, v_rows);
+    v_first constant timestamptz := '0001-01-01 00:00:00+00';
     v_range record;
     v_start record;
     v_found record;
@@ -63,22 +67,28 @@ DECLARE
     v_skipped int := 0;
     v_oversize int := 0;
     v_poison int := 0;
+    v_unknown int := 0;
+    v_failed int := 0;
+    v_failure text;         -- of the first that failed
     v_done boolean;
 BEGIN
     SELECT r.* INTO v_range
     FROM @event@.event_prune_range_v1(p_arm, p_now, p_default_window_seconds) AS r;
     SELECT c.* INTO v_start FROM @event@.event_prune_cursor_v1(p_arm, p_after) AS c;
     IF v_range.before IS NULL THEN
-        RETURN jsonb_build_object('events', 0, 'deliveries', 0, 'skipped', 0, 'oversize', 0,
-            'poison', 0, 'last', NULL, 'done', true);
+        RETURN @event@.event_prune_answer_v1(NULL, true);
     END IF;
-    IF v_start.fresh THEN
+    IF v_start.fresh AND v_want > 0 THEN
         v_poison := @event@.event_prune_poison_v1(p_arm);
+        v_unknown := @event@.event_prune_unknown_v1(p_arm);
     END IF;
 
     SELECT f.* INTO v_found
-    FROM @event@.event_prune_find_v1(p_arm, v_range.before, v_start.key, v_start.id, v_want,
-        GREATEST(v_rows * 64, 10000)) AS f;
+    FROM @event@.event_prune_find_v1(p_arm, v_range.before, v_start.key, v_start.id,
+        GREATEST(v_want, 1), GREATEST(v_rows * 64, 10000)) AS f;
+    IF v_want = 0 AND cardinality(v_found.ids) > 0 THEN
+        RETURN @event@.event_prune_answer_v1(p_after, false);
+    END IF;
     v_low := COALESCE(v_start.low, v_found.first_key);
     v_last_key := v_found.last_key;
     v_last_id := v_found.last_id;
@@ -86,11 +96,13 @@ BEGIN
 
     IF cardinality(v_found.ids) > 0 THEN
         SELECT b.* INTO v_batch
-        FROM @event@.event_prune_batch_v1(p_arm, p_now, v_range.cutoff, v_found.ids, v_rows) AS b;
+        FROM @event@.event_prune_apart_v1(p_arm, p_now, v_range.cutoff, v_found.ids, v_rows) AS b;
         v_taken := v_batch.taken;
-        v_events := cardinality(v_batch.gone);
+        v_events := v_batch.events;
         v_deliveries := v_batch.deliveries;
         v_skipped := v_batch.skipped;
+        v_failed := v_batch.failed;
+        v_failure := v_batch.failure;
         v_done := v_done AND GREATEST(v_taken, 1) = cardinality(v_found.ids);
         IF v_taken < cardinality(v_found.ids) OR v_found.ended OR v_last_key IS NULL THEN
             v_last_key := v_found.keys[GREATEST(v_taken, 1)];
@@ -98,10 +110,18 @@ BEGIN
         END IF;
     END IF;
     IF v_taken = 0 THEN
-        SELECT c.* INTO v_batch
-        FROM @event@.event_prune_chunk_v1(p_arm, p_now, v_range.cutoff, v_last_id, v_rows) AS c;
-        v_deliveries := v_batch.deliveries;
-        v_skipped := v_batch.skipped;
+        BEGIN
+            SELECT c.* INTO v_batch
+            FROM @event@.event_prune_chunk_v1(p_arm, p_now, v_range.cutoff, v_last_id, v_rows) AS c;
+            v_deliveries := v_batch.deliveries;
+            v_skipped := v_batch.skipped;
+        EXCEPTION WHEN data_exception OR integrity_constraint_violation OR plpgsql_error
+                OR triggered_action_exception OR triggered_data_change_violation
+                OR sql_routine_exception OR external_routine_exception
+                OR external_routine_invocation_exception OR with_check_option_violation THEN
+            v_failed := 1;
+            v_failure := concat_ws(' ', SQLSTATE, SQLERRM);
+        END;
         IF v_deliveries > 0 THEN
             -- Next time at the same event, which is counted once however many chunks it takes.
             v_chunked := v_last_id;
@@ -113,6 +133,9 @@ BEGIN
 
     v_done := v_done AND v_skipped = 0;
     RETURN jsonb_build_object(
+        'failed', v_failed,
+        'failure', v_failure,
+        'unknown', v_unknown,
         'events', v_events,
         'deliveries', v_deliveries,
         'skipped', v_skipped,
@@ -120,7 +143,8 @@ BEGIN
         'poison', v_poison,
         'last', CASE WHEN v_done
             THEN @event@.event_prune_last_v1(p_arm, NULL, NULL,
-                LEAST(v_low, LEAST(v_range.before, p_now) - interval '10 minutes'), NULL)
+                LEAST(v_low, GREATEST(LEAST(v_range.before, p_now), v_first) - interval '10 minutes'),
+                NULL)
             ELSE @event@.event_prune_last_v1(p_arm, v_last_key, v_last_id, v_low, v_chunked) END,
         'done', v_done);
 END

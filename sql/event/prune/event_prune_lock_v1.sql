@@ -20,6 +20,7 @@ SET row_security = off
 SET enable_seqscan = off
 SET enable_bitmapscan = off
 SET max_parallel_workers_per_gather = 0
+SET plan_cache_mode = force_generic_plan
 SET jit = off
 AS $qretention$
 BEGIN

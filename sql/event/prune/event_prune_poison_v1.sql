@@ -40,15 +40,16 @@ BEGIN
         RETURN (
             SELECT count(*) FROM (
                 (SELECT e.retention_seconds, e.delete_when FROM @event_table@ AS e
-                WHERE e.recorded_at < '0001-01-01 00:00:00+00'::timestamptz
+                WHERE e.retention_seconds IS NULL
+                    AND e.recorded_at < '0001-01-01 00:00:00+00'::timestamptz
                 ORDER BY e.recorded_at LIMIT v_most)
                 UNION ALL
                 (SELECT e.retention_seconds, e.delete_when FROM @event_table@ AS e
-                WHERE e.recorded_at >= '9999-01-01 00:00:00+00'::timestamptz
+                WHERE e.retention_seconds IS NULL
+                    AND e.recorded_at >= '9999-01-01 00:00:00+00'::timestamptz
                 ORDER BY e.recorded_at LIMIT v_most)
             ) AS poison
-            WHERE poison.retention_seconds IS NULL
-                AND poison.delete_when NOT IN ('succeeded', 'settled')
+            WHERE poison.delete_when NOT IN ('succeeded', 'settled')
         );
     END IF;
     RETURN (

@@ -8,7 +8,8 @@
 -- p_max_rows                most rows to delete
 -- p_after                   the "last" of the step before; NULL: from the beginning
 --
--- Result keys: events, deliveries, skipped, oversize, poison, last, done.
+-- Result keys: events, deliveries, skipped, oversize, poison, last, done. Events that could not be
+-- deleted are a warning.
 -- What each of them means, the locks and the transaction: see event_prune_limited_v1.
 CREATE OR REPLACE FUNCTION @event@.event_prune_step_v1(
     p_arm text,
@@ -22,8 +23,14 @@ LANGUAGE plpgsql
 VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $qretention$
+DECLARE
+    v_step constant jsonb := @event@.event_prune_limited_v1(p_arm, p_now, p_default_window_seconds,
+        p_max_rows, p_after, 500);
 BEGIN
-    RETURN @event@.event_prune_limited_v1(p_arm, p_now, p_default_window_seconds, p_max_rows,
-        p_after, 500);
+    IF v_step ->> 'failure' IS NOT NULL THEN
+        RAISE WARNING '% events due by % could not be deleted: %',
+            v_step ->> 'failed', p_arm, v_step ->> 'failure';
+    END IF;
+    RETURN v_step - '{unknown,failed,failure}'::text[];
 END
 $qretention$

@@ -30,6 +30,7 @@ BEGIN
         'after', NULL,
         'misses', 0,
         'succeeded', 0, 'settled', 0, 'own_window', 0, 'default_window', 0,
-        'deliveries', 0, 'skipped', 0, 'oversize', 0, 'poison', 0);
+        'deliveries', 0, 'skipped', 0, 'oversize', 0, 'poison', 0,
+        'unknown', 0, 'failed', 0);
 END
 $qretention$

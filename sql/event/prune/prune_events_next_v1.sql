@@ -42,7 +42,7 @@ BEGIN
             RAISE WARNING 'events due by % are left to the next prune: their locks are held', v_arm;
         END IF;
     ELSE
-        FOREACH v_key IN ARRAY '{deliveries,skipped,oversize,poison}'::text[] LOOP
+        FOREACH v_key IN ARRAY '{deliveries,skipped,oversize,poison,unknown,failed}'::text[] LOOP
             run := jsonb_set(run, ARRAY[v_key],
                 to_jsonb((run ->> v_key)::bigint + (v_step ->> v_key)::bigint));
         END LOOP;
@@ -52,6 +52,10 @@ BEGIN
             'after', v_step -> 'last',
             'misses', 0);
         v_arm_done := (v_step ->> 'done')::boolean;
+        IF v_step ->> 'failure' IS NOT NULL THEN
+            RAISE WARNING '% events due by % could not be deleted: %',
+                v_step ->> 'failed', v_arm, v_step ->> 'failure';
+        END IF;
     END IF;
     IF v_arm_done THEN
         run := run || jsonb_build_object('arms', (run -> 'arms') - 0, 'after', NULL, 'misses', 0);
@@ -60,11 +64,12 @@ BEGIN
     done := jsonb_array_length(run -> 'arms') = 0 OR COALESCE((run ->> 'left')::bigint <= 0, false);
     IF done THEN
         RAISE NOTICE 'pruned % events (% succeeded, % settled, % own window, % default window)'
-            ' and % deliveries; % events skipped, % oversize, % poison',
+            ' and % deliveries; % events skipped, % oversize, % poison, % unknown, % failed',
             (run ->> 'succeeded')::bigint + (run ->> 'settled')::bigint
                 + (run ->> 'own_window')::bigint + (run ->> 'default_window')::bigint,
             run ->> 'succeeded', run ->> 'settled', run ->> 'own_window', run ->> 'default_window',
-            run ->> 'deliveries', run ->> 'skipped', run ->> 'oversize', run ->> 'poison';
+            run ->> 'deliveries', run ->> 'skipped', run ->> 'oversize', run ->> 'poison',
+            run ->> 'unknown', run ->> 'failed';
     END IF;
 END
 $qretention$

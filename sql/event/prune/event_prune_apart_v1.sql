@@ -1,0 +1,76 @@
+-- signature: event_prune_apart_v1(text, timestamptz, timestamptz, bigint[], int)
+--
+-- event_prune_batch_v1, and where that fails for the sake of some event, the batch without it: a
+-- row of somebody else's that refers to it, a trigger that refuses. Such an event is met again by
+-- every run, and is not to stop those behind it.
+--
+-- Parameters and columns as event_prune_batch_v1; further columns: failed, how many events failed
+-- by themselves; failure, the SQLSTATE and message of the first.
+--
+-- Halves are tried until what fails is one event. Where eight have failed and nothing else has
+-- gone, it is not the events' fault, and the error is raised.
+-- Locks and transaction: as there; each try is a subtransaction.
+CREATE OR REPLACE FUNCTION @event@.event_prune_apart_v1(
+    p_arm text,
+    p_now timestamptz,
+    p_cutoff timestamptz,
+    p_ids bigint[],
+    p_rows int,
+    OUT taken int,
+    OUT events int,
+    OUT deliveries bigint,
+    OUT skipped int,
+    OUT failed int,
+    OUT failure text
+)
+LANGUAGE plpgsql
+VOLATILE
+SET search_path = pg_catalog, pg_temp
+AS $qretention$
+DECLARE
+    v_most constant int := 8;
+    v_ends int[] := ARRAY[cardinality(p_ids)]; -- of the parts to try, the next one last
+    v_from int;
+    v_to int;
+    v_batch record;
+BEGIN
+    taken := 0;
+    events := 0;
+    deliveries := 0;
+    skipped := 0;
+    failed := 0;
+    WHILE cardinality(v_ends) > 0 LOOP
+        v_from := taken + 1;
+        v_to := v_ends[cardinality(v_ends)];
+        -- What failed has used up no rows; what is left may be too few for the part.
+        EXIT WHEN p_rows - events - deliveries < 1;
+        BEGIN
+            SELECT b.* INTO v_batch
+            FROM @event@.event_prune_batch_v1(p_arm, p_now, p_cutoff,
+                p_ids[v_from:LEAST(v_to, v_from - 1 + (p_rows - events - deliveries)::int)],
+                (p_rows - events - deliveries)::int) AS b;
+            taken := taken + v_batch.taken;
+            events := events + v_batch.events;
+            deliveries := deliveries + v_batch.deliveries;
+            skipped := skipped + v_batch.skipped;
+            EXIT WHEN taken < v_to;
+            v_ends := v_ends[1:cardinality(v_ends) - 1];
+        EXCEPTION WHEN data_exception OR integrity_constraint_violation OR plpgsql_error
+                OR triggered_action_exception OR triggered_data_change_violation
+                OR sql_routine_exception OR external_routine_exception
+                OR external_routine_invocation_exception OR with_check_option_violation THEN
+            IF v_from < v_to THEN
+                v_ends := v_ends || (v_from + v_to - 1) / 2;
+                CONTINUE;
+            END IF;
+            failed := failed + 1;
+            failure := COALESCE(failure, concat_ws(' ', SQLSTATE, SQLERRM));
+            IF failed >= v_most AND events = 0 THEN
+                RAISE;
+            END IF;
+            taken := taken + 1;
+            v_ends := v_ends[1:cardinality(v_ends) - 1];
+        END;
+    END LOOP;
+END
+$qretention$
