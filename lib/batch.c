@@ -58,27 +58,45 @@ bool batch_fits(const struct qret_ctx *ctx, const struct lane *lane)
 	       (lane->flying == 0 || lane->rows_flying < capacity(ctx));
 }
 
+/* Steps that took little and found little leave room for one more beside them. */
+static bool window_may_grow(const struct lane *lane, bool done, bool quick, int64_t found,
+                            int64_t most)
+{
+	int64_t wanted = lane->window + 1;
+
+	if (lane->window >= WINDOW_MOST)
+		return false;
+	return done ? quick && wanted * (found + 1) <= most : wanted * lane->rows <= most;
+}
+
+/*
+ * Two in flight, so that the server has the next one while an answer travels. A last item has no
+ * other beside it.
+ */
+static int32_t largest(const struct qret_ctx *ctx, const struct lane *lane, int32_t most)
+{
+	bool alone = lane->flying == 0 && ctx->runner.next >= ctx->runner.count;
+
+	return alone || ctx->runner.phase->units > 0 || most < 2 ? most : most / 2;
+}
+
 void batch_learn(struct qret_ctx *ctx, struct lane *lane, int32_t rows,
                  const struct outcome *outcome)
 {
 	int64_t target_us = context_number(ctx, OPTION_STEP_TARGET_MS) * US_PER_MS;
 	int64_t elapsed_us = outcome->elapsed_us < 1 ? 1 : outcome->elapsed_us;
 	/* No more than was asked for, whatever a host's function says of itself. */
-	int64_t ideal = smaller(outcome->deleted, rows) * target_us / elapsed_us;
+	int64_t found = smaller(outcome->deleted, rows);
+	int64_t ideal = found * target_us / elapsed_us;
 	int32_t most = capacity(ctx);
 
 	if (outcome->deleted > 0 && elapsed_us > target_us && ideal < lane->rows)
 		lane->rows = ideal < 1 ? 1 : (int32_t)ideal;
 	else if (outcome->deleted >= rows && rows >= lane->rows)
-		lane->rows = smaller(smaller(ideal, (int64_t)rows + rows / 2 + 1), most);
-	if (outcome->done && elapsed_us < target_us / 2) {
-		if (lane->window < WINDOW_MOST && (int32_t)lane->window < most)
-			lane->window++;
-	} else if (!outcome->done && lane->window > 1 &&
-	           (int64_t)lane->window * lane->rows > most) {
-		lane->window--;
-	} else if (!outcome->done && lane->window < WINDOW_MOST &&
-	           (int64_t)(lane->window + 1) * lane->rows <= most) {
+		lane->rows = smaller(smaller(ideal, (int64_t)rows + rows / 2 + 1),
+		                     largest(ctx, lane, most));
+	if (window_may_grow(lane, outcome->done, elapsed_us < target_us / 2, found, most))
 		lane->window++;
-	}
+	else if (!outcome->done && lane->window > 1 && (int64_t)lane->window * lane->rows > most)
+		lane->window = most < lane->rows ? 1 : (uint32_t)(most / lane->rows);
 }

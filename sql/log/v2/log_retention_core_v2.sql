@@ -23,8 +23,8 @@
 -- clean-ups and other steps; lets a pop create its consumer row) until the transaction ends. A
 -- queue drop that cascades, a v1 step and a clean-up take them the other way round, and this step
 -- must be the one that yields: retention_late_wait_v2 bounds each wait, and what is left of half a
--- deadlock_timeout since the first delete bounds the late one; with nothing left it does not wait
--- at all.
+-- deadlock_timeout since the first delete bounds the late one; with nothing left it waits for a
+-- millisecond.
 --
 -- One attempt a transaction, which is lost with QR001: a lock was not to be had in time; QR006: a
 -- consumer went back into the batch meanwhile; QR004: another isolation level than READ COMMITTED.
@@ -57,15 +57,18 @@ SET plan_cache_mode = force_generic_plan
 AS $qretention$
 DECLARE
     v_limit constant bigint := GREATEST(COALESCE(p_max_rows, 1), 1);
-    v_wait record;
+    v_wait_ms int;
+    v_total_ms float8;
     v_session_wait text;
+    v_set text;
     v_started timestamptz;
     v_left_ms int;
+    v_found boolean;
     v_log_start bigint;
     v_look bigint := LEAST(v_limit, 32);
-    v_b1 bigint;            -- the first segment that rule 1 keeps, and rule 2; NULL: none in sight
-    v_b2 bigint;
-    v_by_all boolean;       -- the whole batch goes by that rule
+    v_segment record;
+    v_seen bigint;
+    v_by_all boolean;       -- the whole prefix goes by that rule
     v_by_completed boolean;
     v_upper bigint;         -- segments below it go
     v_past_all boolean;     -- the batch reaches past what rule 1 alone allows
@@ -97,68 +100,42 @@ BEGIN
     END IF;
     watermark := v_log_start;
 
-    -- Where the prefix of each rule ends. A short look first, which reads up to the ends and no
-    -- further: most steps find few rows to delete. Where it finds no end, the whole batch is read
-    -- once, in the hope that all of it goes. A rule that is off ends at the first segment; where
-    -- that is rule 2, as mostly, the look is the plain one, for half of the time.
+    IF p_completed_cutoff IS NOT NULL THEN
+        SELECT min(COALESCE(c.committed, -1)) INTO v_consumed
+        FROM @log@.log_consumers AS c
+        WHERE c.partition_id = p_pid;
+    END IF;
+
+    -- How far the prefix of either rule reaches. A short look first, which reads up to the end and
+    -- no further: most steps find few rows to delete. Where it finds no end, the whole batch is read
+    -- once, in the hope that all of it goes, and only then looked through.
     LOOP
-        IF p_completed_cutoff IS NULL THEN
-            SELECT b.base_offset INTO v_upper
-            FROM (
-                SELECT s.base_offset, s.created_at
-                FROM @log@.log_segments AS s
-                WHERE s.partition_id = p_pid AND s.base_offset >= v_log_start
-                ORDER BY s.base_offset
-                LIMIT v_look
-            ) AS b
-            WHERE (b.created_at < p_all_cutoff) IS NOT TRUE
-            LIMIT 1;
-            v_past_all := false;
-            EXIT WHEN FOUND;
-        ELSE
-            SELECT e.b1, e.b2 INTO v_b1, v_b2
-            FROM (
-                SELECT (
-                    SELECT b.base_offset
-                    FROM (
-                        SELECT s.base_offset, s.created_at
-                        FROM @log@.log_segments AS s
-                        WHERE s.partition_id = p_pid AND s.base_offset >= v_log_start
-                        ORDER BY s.base_offset
-                        LIMIT v_look
-                    ) AS b
-                    WHERE (b.created_at < p_all_cutoff) IS NOT TRUE
-                    LIMIT 1
-                ) AS b1, (
-                    SELECT b.base_offset
-                    FROM (
-                        SELECT s.base_offset, s.end_offset, s.created_at
-                        FROM @log@.log_segments AS s
-                        WHERE s.partition_id = p_pid AND s.base_offset >= v_log_start
-                        ORDER BY s.base_offset
-                        LIMIT v_look
-                    ) AS b
-                    WHERE (b.created_at < p_completed_cutoff AND b.end_offset <= (
-                        SELECT min(COALESCE(c.committed, -1))
-                        FROM @log@.log_consumers AS c
-                        WHERE c.partition_id = p_pid
-                    )) IS NOT TRUE
-                    LIMIT 1
-                ) AS b2
-            ) AS e;
-            v_upper := GREATEST(v_b1, v_b2);
-            v_past_all := v_b2 > v_b1;
-            EXIT WHEN v_past_all IS NOT NULL;
-        END IF;
+        v_seen := 0;
+        v_by_all := true;
+        v_by_completed := true;
+        v_new := NULL;
+        FOR v_segment IN
+            SELECT s.base_offset, s.end_offset, s.created_at
+            FROM @log@.log_segments AS s
+            WHERE s.partition_id = p_pid AND s.base_offset >= v_log_start
+            ORDER BY s.base_offset
+            LIMIT v_look
+        LOOP
+            v_by_all := (v_by_all AND v_segment.created_at < p_all_cutoff) IS TRUE;
+            v_by_completed := (v_by_completed AND v_segment.created_at < p_completed_cutoff
+                AND v_segment.end_offset <= v_consumed) IS TRUE;
+            EXIT WHEN NOT (v_by_all OR v_by_completed);
+            v_seen := v_seen + 1;
+            v_upper := v_segment.base_offset + 1;
+            v_new := v_segment.end_offset + 1;
+            v_past_all := NOT v_by_all;
+        END LOOP;
+        EXIT WHEN v_seen < v_look OR v_look = v_limit;
 
         SELECT max(b.base_offset) + 1, max(b.end_offset) + 1,
-               bool_and((b.created_at < p_all_cutoff) IS TRUE),
-               bool_and((b.created_at < p_completed_cutoff AND b.end_offset <= (
-                   SELECT min(COALESCE(c.committed, -1))
-                   FROM @log@.log_consumers AS c
-                   WHERE c.partition_id = p_pid
-               )) IS TRUE)
-        INTO v_upper, v_new, v_by_all, v_by_completed
+               NOT bool_and((b.created_at < p_all_cutoff) IS TRUE),
+               bool_and((b.created_at < p_completed_cutoff AND b.end_offset <= v_consumed) IS TRUE)
+        INTO v_upper, v_new, v_past_all, v_by_completed
         FROM (
             SELECT s.base_offset, s.end_offset, s.created_at
             FROM @log@.log_segments AS s
@@ -166,52 +143,36 @@ BEGIN
             ORDER BY s.base_offset
             LIMIT v_limit
         ) AS b;
-        v_past_all := NOT v_by_all;
-        EXIT WHEN v_by_all OR v_by_completed OR v_upper IS NULL;
+        EXIT WHEN v_by_completed OR NOT v_past_all;
         v_look := v_limit;
-        v_new := NULL;
     END LOOP;
-    IF v_new IS NULL THEN
-        SELECT s.end_offset + 1 INTO v_new
-        FROM @log@.log_segments AS s
-        WHERE s.partition_id = p_pid AND s.base_offset >= v_log_start AND s.base_offset < v_upper
-        ORDER BY s.base_offset DESC
-        LIMIT 1;
-    END IF;
     IF v_new IS NULL THEN
         RETURN;
     END IF;
 
-    v_wait := @log@.retention_late_wait_v2();
+    v_wait_ms := @log@.retention_late_wait_v2();
+    v_total_ms := date_part('epoch', current_setting('deadlock_timeout')::interval) * 500;
     v_session_wait := current_setting('lock_timeout');
     v_started := clock_timestamp();
     BEGIN
         -- A lock_timeout of 0 would mean for ever.
-        PERFORM set_config('lock_timeout', GREATEST(v_wait.late_ms, 1)::text, true);
+        v_set := set_config('lock_timeout', GREATEST(v_wait_ms, 1)::text, true);
         DELETE FROM @log@.log_segments AS s
         WHERE s.partition_id = p_pid AND s.base_offset >= v_log_start AND s.base_offset < v_upper;
         GET DIAGNOSTICS deleted = ROW_COUNT;
 
-        v_left_ms := LEAST(v_wait.late_ms, v_wait.total_ms
-            - date_part('epoch', clock_timestamp() - v_started) * 1000);
         IF deleted = 0 THEN
             SELECT p.log_start INTO v_log_start FROM @log@.log_partitions AS p WHERE p.id = p_pid;
-        ELSIF v_left_ms > 0 THEN
-            PERFORM set_config('lock_timeout', v_left_ms::text, true);
+        ELSE
+            v_left_ms := LEAST(v_wait_ms, v_total_ms
+                - date_part('epoch', clock_timestamp() - v_started) * 1000);
+            v_set := set_config('lock_timeout', GREATEST(v_left_ms, 1)::text, true);
             SELECT p.log_start INTO v_log_start
             FROM @log@.log_partitions AS p
             WHERE p.id = p_pid
             FOR NO KEY UPDATE;
-        ELSE
-            SELECT p.log_start INTO v_log_start
-            FROM @log@.log_partitions AS p
-            WHERE p.id = p_pid
-            FOR NO KEY UPDATE NOWAIT;
         END IF;
-        IF NOT FOUND THEN
-            PERFORM set_config('lock_timeout', v_session_wait, true);
-            RETURN;
-        END IF;
+        v_found := FOUND;
     EXCEPTION WHEN lock_not_available THEN
         RAISE EXCEPTION 'partition % was busy, the batch is lost', p_pid
             USING ERRCODE = 'QR001',
@@ -219,7 +180,10 @@ BEGIN
                 HINT = 'Try again with a smaller batch; after three losses use '
                     'log_retention_step_v1, which locks first, with at most 50 rows.';
     END;
-    PERFORM set_config('lock_timeout', v_session_wait, true);
+    v_set := set_config('lock_timeout', v_session_wait, true);
+    IF NOT v_found THEN
+        RETURN;
+    END IF;
 
     -- The look under the lock: consumers again, then what is left at the watermark.
     IF p_completed_cutoff IS NOT NULL THEN

@@ -38,13 +38,18 @@ SET plan_cache_mode = force_generic_plan
 AS $qretention$
 DECLARE
     v_limit constant bigint := GREATEST(COALESCE(p_max_rows, 1), 1);
-    v_wait record;
+    v_wait_ms int;
+    v_total_ms float8;
     v_session_wait text;
+    v_set text;
     v_started timestamptz;
     v_left_ms int;
+    v_found boolean;
     v_txns_start bigint;
     v_look bigint := LEAST(v_limit, 32);
-    v_all boolean;          -- the whole batch goes
+    v_row record;
+    v_seen bigint;
+    v_goes boolean;         -- the whole batch goes
     v_upper bigint;         -- rows below it go
     v_new bigint;           -- one past the last deleted offset
     v_created timestamptz;  -- what is left at the watermark
@@ -72,24 +77,28 @@ BEGIN
     END IF;
     watermark := v_txns_start;
 
-    -- The first row that stays: a short look, then the whole batch once, in the hope that all of it
-    -- goes, and only then a look through the batch.
+    -- How far the rows that go reach: a short look, then the whole batch once, in the hope that all
+    -- of it goes, and only then a look through the batch.
     LOOP
-        SELECT b.base_offset INTO v_upper
-        FROM (
-            SELECT t.base_offset, t.created_at
+        v_seen := 0;
+        v_new := NULL;
+        FOR v_row IN
+            SELECT t.base_offset, t.end_offset, t.created_at
             FROM @log@.log_txns AS t
             WHERE t.partition_id = p_pid AND t.base_offset >= v_txns_start
             ORDER BY t.base_offset
             LIMIT v_look
-        ) AS b
-        WHERE (b.created_at < p_cutoff) IS NOT TRUE
-        LIMIT 1;
-        EXIT WHEN FOUND;
+        LOOP
+            EXIT WHEN (v_row.created_at < p_cutoff) IS NOT TRUE;
+            v_seen := v_seen + 1;
+            v_upper := v_row.base_offset + 1;
+            v_new := v_row.end_offset + 1;
+        END LOOP;
+        EXIT WHEN v_seen < v_look OR v_look = v_limit;
 
         SELECT max(b.base_offset) + 1, max(b.end_offset) + 1,
                bool_and((b.created_at < p_cutoff) IS TRUE)
-        INTO v_upper, v_new, v_all
+        INTO v_upper, v_new, v_goes
         FROM (
             SELECT t.base_offset, t.end_offset, t.created_at
             FROM @log@.log_txns AS t
@@ -97,51 +106,36 @@ BEGIN
             ORDER BY t.base_offset
             LIMIT v_limit
         ) AS b;
-        EXIT WHEN v_all OR v_upper IS NULL;
+        EXIT WHEN v_goes;
         v_look := v_limit;
-        v_new := NULL;
     END LOOP;
-    IF v_new IS NULL THEN
-        SELECT t.end_offset + 1 INTO v_new
-        FROM @log@.log_txns AS t
-        WHERE t.partition_id = p_pid AND t.base_offset >= v_txns_start AND t.base_offset < v_upper
-        ORDER BY t.base_offset DESC
-        LIMIT 1;
-    END IF;
     IF v_new IS NULL THEN
         RETURN;
     END IF;
 
-    v_wait := @log@.retention_late_wait_v2();
+    v_wait_ms := @log@.retention_late_wait_v2();
+    v_total_ms := date_part('epoch', current_setting('deadlock_timeout')::interval) * 500;
     v_session_wait := current_setting('lock_timeout');
     v_started := clock_timestamp();
     BEGIN
         -- A lock_timeout of 0 would mean for ever.
-        PERFORM set_config('lock_timeout', GREATEST(v_wait.late_ms, 1)::text, true);
+        v_set := set_config('lock_timeout', GREATEST(v_wait_ms, 1)::text, true);
         DELETE FROM @log@.log_txns AS t
         WHERE t.partition_id = p_pid AND t.base_offset >= v_txns_start AND t.base_offset < v_upper;
         GET DIAGNOSTICS deleted = ROW_COUNT;
 
-        v_left_ms := LEAST(v_wait.late_ms, v_wait.total_ms
-            - date_part('epoch', clock_timestamp() - v_started) * 1000);
         IF deleted = 0 THEN
             SELECT p.txns_start INTO v_txns_start FROM @log@.log_partitions AS p WHERE p.id = p_pid;
-        ELSIF v_left_ms > 0 THEN
-            PERFORM set_config('lock_timeout', v_left_ms::text, true);
+        ELSE
+            v_left_ms := LEAST(v_wait_ms, v_total_ms
+                - date_part('epoch', clock_timestamp() - v_started) * 1000);
+            v_set := set_config('lock_timeout', GREATEST(v_left_ms, 1)::text, true);
             SELECT p.txns_start INTO v_txns_start
             FROM @log@.log_partitions AS p
             WHERE p.id = p_pid
             FOR NO KEY UPDATE;
-        ELSE
-            SELECT p.txns_start INTO v_txns_start
-            FROM @log@.log_partitions AS p
-            WHERE p.id = p_pid
-            FOR NO KEY UPDATE NOWAIT;
         END IF;
-        IF NOT FOUND THEN
-            PERFORM set_config('lock_timeout', v_session_wait, true);
-            RETURN;
-        END IF;
+        v_found := FOUND;
     EXCEPTION WHEN lock_not_available THEN
         RAISE EXCEPTION 'partition % was busy, the batch is lost', p_pid
             USING ERRCODE = 'QR001',
@@ -149,7 +143,10 @@ BEGIN
                 HINT = 'Try again with a smaller batch; after three losses use '
                     'log_txns_purge_step_v1, which locks first, with at most 50 rows.';
     END;
-    PERFORM set_config('lock_timeout', v_session_wait, true);
+    v_set := set_config('lock_timeout', v_session_wait, true);
+    IF NOT v_found THEN
+        RETURN;
+    END IF;
 
     v_new := CASE WHEN deleted > 0 THEN GREATEST(v_new, v_txns_start) ELSE v_txns_start END;
     watermark := v_new;
