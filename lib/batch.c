@@ -33,9 +33,14 @@ int32_t batch_first(const struct qret_ctx *ctx)
 	return smaller(FIRST_ROWS, context_number(ctx, OPTION_BATCH_SIZE));
 }
 
+/* Units that keep a cursor go in order; others are independent, and mostly have little to do. */
 static uint32_t window(const struct qret_ctx *ctx, const struct lane *lane)
 {
-	return ctx->runner.phase->units > 0 || ctx->runner.single ? 1 : lane->window;
+	const struct phase *phase = ctx->runner.phase;
+
+	if (ctx->runner.single || phase->cursored)
+		return 1;
+	return phase->units > 0 ? phase->units : lane->window;
 }
 
 int32_t batch_rows(const struct qret_ctx *ctx, const struct lane *lane, const struct work *work)

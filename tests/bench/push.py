@@ -79,7 +79,7 @@ def _seed(db, pusher):
 
 def p4(bench, scale):
     """Three ways: no retention, ours, the seed's."""
-    duration = 10 if not scale.smoke else 0.5
+    duration = 6 if not scale.smoke else 0.5
     segments = scale.of(240000, 20000)
     row = Row(
         "P4",

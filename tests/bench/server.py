@@ -1,5 +1,6 @@
 """The server that the bench runs on, and what it and the machine are. No measuring here."""
 
+import contextlib
 import os
 import platform
 import re
@@ -9,8 +10,8 @@ import psycopg2
 from pg import qret
 from pg.cluster import Cluster
 
-# A two-core machine with some memory. Nothing is synced, so that work is compared and not disks; the
-# baselines have the same server and the same synchronous_commit as ours.
+# A two-core machine with some memory. Nothing is synced, so that work is compared and not disks, and the
+# baselines have the same synchronous_commit as ours; P5 alone is about waiting, and does sync.
 SETTINGS = {
     "shared_buffers": "1GB",
     "work_mem": "16MB",
@@ -49,6 +50,19 @@ class Server(Cluster):
             + (" STRATEGY FILE_COPY" if self.version >= 150000 else "")
         )
         return _database(self, copy)
+
+    @contextlib.contextmanager
+    def synced(self):
+        """The server syncs its log meanwhile, as it does wherever data matters."""
+        self._set_fsync("on")
+        try:
+            yield
+        finally:
+            self._set_fsync("off")
+
+    def _set_fsync(self, value):
+        self.admin(f"ALTER SYSTEM SET fsync = {value}")
+        self.admin("SELECT pg_reload_conf()")
 
     def forget(self, name):
         """Drops what filled() keeps, where it takes much room."""

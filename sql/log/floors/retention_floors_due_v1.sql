@@ -79,9 +79,8 @@ BEGIN
             SELECT x.*,
                    GREATEST(x.all_cutoff, x.max_wait_cutoff) AS forced,
                    GREATEST(x.all_cutoff, x.max_wait_cutoff, x.completed_cutoff) AS segments,
-                   hashtextextended(format('%s,%s,%s,%s', v_clock - x.all_cutoff,
-                       v_clock - x.completed_cutoff, v_clock - x.txns_cutoff,
-                       v_clock - x.max_wait_cutoff), 0) AS policy
+                   hash_array_extended(ARRAY[v_clock - x.all_cutoff, v_clock - x.completed_cutoff,
+                       v_clock - x.txns_cutoff, v_clock - x.max_wait_cutoff], 0) AS policy
             FROM @log@.retention_cutoffs_v1(v_clock, NULL) AS x
         ) AS c
         LEFT JOIN unnest(p_hint_queues, p_hint_policies, p_hint_segments, p_hint_txns)

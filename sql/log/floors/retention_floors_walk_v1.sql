@@ -52,14 +52,14 @@ BEGIN
              FROM @log@.log_partitions AS p
              WHERE p.id >= COALESCE(p_after, v_zero) AND (p_after IS NULL OR p.id <> p_after)
              ORDER BY p.id
-             LIMIT 1000)
+             LIMIT v_limit)
             UNION
             (SELECT f.partition_id
              FROM @log@.retention_floors AS f
              WHERE f.partition_id >= COALESCE(p_after, v_zero)
                AND (p_after IS NULL OR f.partition_id <> p_after)
              ORDER BY f.partition_id
-             LIMIT 1000)
+             LIMIT v_limit)
         ) AS both_
         ORDER BY both_.id
         LIMIT v_limit
