@@ -63,22 +63,30 @@ class Standby(Cluster):
         assert self.admin("SELECT pg_promote(true, 60)")[0][0]
 
 
+def primary():
+    return Cluster(settings=PRIMARY, tcp=True)
+
+
 class Pair:
-    """Use it as a context manager."""
+    """A database of a primary that others use too, and a standby. Use it as a context manager."""
+
+    def __init__(self, server):
+        self.primary = server
 
     def __enter__(self):
-        self.primary = Cluster(settings=PRIMARY, tcp=True)
-        try:
-            self.db = self.primary.create_database(("broker", "log"))
-            self.standby = Standby(self.primary)
-        except BaseException:
-            self.primary.stop()
-            raise
+        self.db = self.primary.create_database(("broker", "log"))
+        self.standby = Standby(self.primary)
         return self
 
     def __exit__(self, *exc):
         self.standby.stop()
-        self.primary.stop()
+        if self.primary.process is None:
+            self.primary.start()
+        self.primary.admin("ALTER SYSTEM RESET ALL")
+        self.primary.admin("SELECT pg_reload_conf()")
+        self.db.close()
+        self.primary.close_connections()
+        self.db.drop()
 
     def dsn(self, *servers, **more):
         words = {

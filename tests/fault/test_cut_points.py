@@ -32,9 +32,9 @@ def table():
 TABLE = table()
 
 
-def record(proxy, db):
+def record(proxy, db, **more):
     """(up, down) of one whole cycle in that database."""
-    with qret.Context(proxy.dsn(db.name), **OPTIONS) as context:
+    with qret.Context(proxy.dsn(db.name), **OPTIONS, **more) as context:
         context.cycle()
     assert support.eventually(lambda: not proxy.open_links())
     return proxy.links[-1].bytes(UP), proxy.links[-1].bytes(DOWN)
@@ -53,6 +53,33 @@ def exchanges(cluster):
     return {"idle": idle, "deleting": deleting}
 
 
+# Cycles that differ from the deleting one in some of their statements: cut within those alone, at
+# every byte, or at the edges of each statement where all differ.
+OTHERS = {
+    "pruning": {"engines": "log,event", "event_prune_interval_ms": 0},
+    "lease": {"gate": "lease"},
+    "pooled": {"gate": "lease", "pooler": "transaction"},
+}
+
+
+def other_offsets(name, found, direction, length):
+    if name == "pruning":
+        return [n for n in range(length) if wire.kind_at(found, direction, n) == "event_prune"]
+    return [n for n in wire.edges(found, direction) if n <= length]
+
+
+@pytest.fixture(scope="module", params=OTHERS)
+def other(cluster, request):
+    """(name, up, down) of such a cycle."""
+    db = cluster.create_database(("broker", "log", "event"))
+    with Proxy(socket_of(cluster), record=True) as proxy:
+        worlds.fill(db)
+        db.sql(worlds.OLD_EVENT)
+        up, down = record(proxy, db, **OTHERS[request.param])
+    db.drop()
+    return request.param, up, down
+
+
 def check(context, code, report, kind):
     expected, event = TABLE[kind]
     assert code == expected == report["outcome"], f"{kind}: {qret.name_of(code)} {context.message}"
@@ -65,28 +92,53 @@ def check(context, code, report, kind):
 
 
 def test_table_names_every_statement(exchanges):
-    """No kind of cut point without a row, and no row that a cycle does not come by, but by chance."""
+    """No kind of cut point without a row, and no row that a cycle does not come by but by chance."""
     seen = {group.kind for up, down in exchanges.values() for group in wire.groups(up, down)}
     assert seen <= set(TABLE)
-    assert set(TABLE) - seen <= {"floors", "renewal"}
+    assert set(TABLE) - seen <= {"floors", "renewal", "event_prune"}
+
+
+def cut_played_back(replay, direction, offsets, **more):
+    """FIN and RST in turn, and no descriptor stays."""
+    before = worlds.descriptors()
+    for number, offset in enumerate(offsets):
+        replay.fault = ("reset" if number % 2 else "cut", direction, offset)
+        kind = wire.kind_at(replay.found, direction, offset)
+        with qret.Context(replay.dsn(), level=qret.LOG_WARN, **OPTIONS, **more) as context:
+            code, report = context.try_cycle()
+            check(context, code, report, kind)
+    assert worlds.descriptors() <= before + 1  # the last one that the replay still closes
+
+
+def first_other(found, than):
+    """The first group that is not as in the other exchange: before it, a cut is the same cut."""
+    return next(a for a, b in zip(found, than) if (a.kind, a.up_end) != (b.kind, b.up_end))
 
 
 @pytest.mark.parametrize("share", range(SHARES))
 @pytest.mark.parametrize("direction", [UP, DOWN])
-@pytest.mark.parametrize("cycle", ["idle", "deleting"])
+@pytest.mark.parametrize("cycle", ["deleting", "idle"])
 def test_cut_at_every_byte(exchanges, cycle, direction, share):
-    """Played back: FIN and RST in turn, and no descriptor stays."""
+    """Of the cycle that deletes; of the idle one where it begins to be another."""
     up, down = exchanges[cycle]
     length = len(up if direction == UP else down)
     with Replay(up, down) as replay:
-        before = worlds.descriptors()
-        for offset in range(share, length + 1, SHARES):
-            replay.fault = ("reset" if offset // SHARES % 2 else "cut", direction, offset)
-            kind = wire.kind_at(replay.found, direction, offset)
-            with qret.Context(replay.dsn(), level=qret.LOG_WARN, **OPTIONS) as context:
-                code, report = context.try_cycle()
-                check(context, code, report, kind)
-        assert worlds.descriptors() <= before + 1  # the last one that the replay still closes
+        start = 0
+        if cycle == "idle":
+            other_group = first_other(replay.found, wire.groups(*exchanges["deleting"]))
+            start = other_group.up_start if direction == UP else other_group.down_start
+        cut_played_back(replay, direction, range(start + share, length + 1, SHARES))
+
+
+@pytest.mark.parametrize("direction", [UP, DOWN])
+def test_cut_in_other_cycles(other, direction):
+    """The prune of an outbox, a lease with its fence before each step, and that behind a pooler."""
+    name, up, down = other
+    with Replay(up, down) as replay:
+        length = len(up if direction == UP else down)
+        chosen = other_offsets(name, replay.found, direction, length)
+        assert len(chosen) > 50
+        cut_played_back(replay, direction, chosen, **OTHERS[name])
 
 
 def offsets(found, direction, length):

@@ -10,9 +10,15 @@ from pg.cluster import Database
 LIMITS = {"connect_timeout_ms": 3000, "statement_timeout_ms": 3000, "interval_ms": 100}
 
 
+@pytest.fixture(scope="module")
+def primary():
+    with replication.primary() as server:
+        yield server
+
+
 @pytest.fixture
-def pair():
-    with replication.Pair() as both:
+def pair(primary):
+    with replication.Pair(primary) as both:
         yield both
 
 

@@ -103,7 +103,7 @@ def test_hostile_role_borrowed(db, hostile):
 def test_nobody_sits_idle_in_a_transaction(db, hostile):
     """B09: a drain of several seconds under a limit of one for idle transactions and sessions."""
     bulk.backlog(db, 6, 20)
-    support.slow_deletes(db, 0.03)
+    support.slow_deletes(db, 0.02)
     watcher, seen = db.connect(), []
     for options in ({}, {"pooler": "transaction", "gate": "lease"}):
         with qret.Context(hostile, batch_size=2, **options) as context:

@@ -99,12 +99,12 @@ def context_fences(codes):
 
 def test_lease_of_a_crashed_host_is_taken_over(lease_db):
     """B37: within the lease and one more look, without anybody's help."""
-    bulk.backlog(lease_db, 10, 10)
+    bulk.backlog(lease_db, 10, 4)
     support.slow_deletes(lease_db, 0.05)
     options = dict(LEASE, batch_size=1)
     with hosts.Host(lease_db.dsn, **options) as victim:
         victim.wait_for(lambda line: "begin" in line)
-        assert support.eventually(lambda: bulk.count(lease_db) < 95)
+        assert support.eventually(lambda: bulk.count(lease_db) < 38)
         victim.kill()
     started = time.monotonic()
     with qret.Context(lease_db.dsn, **options) as context:
@@ -116,19 +116,19 @@ def test_lease_of_a_crashed_host_is_taken_over(lease_db):
         assert code == qret.DONE
         assert len(codes) < 8  # it is told when to look again
     assert bulk.count(lease_db) == 0
-    assert worlds.audited(lease_db) == 100
+    assert worlds.audited(lease_db) == 40
 
 
 def test_lease_fence_stops_a_leader_that_slept(lease_db):
     """SIGSTOP for longer than the lease: another takes over, the sleeper deletes nothing more."""
     spies.install(lease_db)
-    bulk.backlog(lease_db, 10, 30)
+    bulk.backlog(lease_db, 10, 12)
     support.slow_deletes(lease_db, 0.02)
     options = dict(LEASE, lease_ms=400, batch_size=1)
     dsn = lease_db.dsn
     with hosts.Host(dsn + " application_name=sleeper", **options) as sleeper:
         sleeper.wait_for(lambda line: "begin" in line)
-        assert support.eventually(lambda: bulk.count(lease_db) < 290)
+        assert support.eventually(lambda: bulk.count(lease_db) < 115)
         sleeper.signal(signal.SIGSTOP)
         with qret.Context(dsn + " application_name=heir", **options) as heir:
             heir.begin()
@@ -156,7 +156,7 @@ def test_lease_fence_stops_a_leader_that_slept(lease_db):
     assert not spies.overlaps(lease_db)
     names = [name for name, *_ in spies.swept(lease_db)]
     assert names == sorted(names, reverse=True)  # all of the sleeper's, then all of the heir's
-    assert worlds.audited(lease_db) == 300 and bulk.count(lease_db) == 0
+    assert worlds.audited(lease_db) == 120 and bulk.count(lease_db) == 0
 
 
 def test_lease_barrier_waits_for_a_step_under_way(lease_db):
@@ -182,7 +182,7 @@ def test_lease_barrier_waits_for_a_step_under_way(lease_db):
 
 def test_lease_cadence_is_the_clusters(lease_db):
     """B10: three hosts at one interval run as many cycles as one would."""
-    options = dict(LEASE, interval_ms=500)
+    options = dict(LEASE, interval_ms=300)
     with hosts.Host(lease_db.dsn, 20, **options) as a, hosts.Host(
         lease_db.dsn, 20, **options
     ) as b, hosts.Host(lease_db.dsn, 20, **options) as c:
@@ -190,10 +190,10 @@ def test_lease_cadence_is_the_clusters(lease_db):
             host.wait_for(lambda line: "ready" in line)
         runs = row(lease_db)[2]
         started = time.monotonic()
-        time.sleep(5)
+        time.sleep(3)
         ran, took = row(lease_db)[2] - runs, time.monotonic() - started
-    assert ran <= took / 0.5 + 1
-    assert ran >= took / 0.5 / 2 - 1
+    assert ran <= took / 0.3 + 1
+    assert ran >= took / 0.3 / 2 - 1
 
 
 def test_lease_graceful_stop_hands_over_at_once(lease_db):

@@ -8,6 +8,10 @@ from pg import bulk, qret
 SEGMENTS = 4
 OLD_METRIC = "INSERT INTO queen.system_metrics (\"timestamp\") VALUES (now() - interval '400 days')"
 
+OLD_EVENT = """
+INSERT INTO outbox.event (name, payload, recorded_at)
+VALUES ('e', '{}', now() - interval '400 days')
+"""
 
 LAST = "ffffffff-ffff-ffff-ffff-ffffffffffff"
 
