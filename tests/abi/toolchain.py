@@ -139,7 +139,7 @@ class Prefix:
 def _configure(folder, prefix):
     if os.path.exists(os.path.join(folder, "build.ninja")):
         return
-    words = ["-Dlibdir=lib", "-Dtests=false", "-Dman=true", "--prefix=" + prefix]
+    words = ["-Dlibdir=lib", "-Dtests=false", "-Dman=true", "--buildtype=debug", "--prefix=" + prefix]
     run(["meson", "setup", *words, folder, ROOT], env=environment())
 
 

@@ -22,13 +22,3 @@ def has_tool(*names):
         subprocess.run(["which", name], capture_output=True, check=False).returncode == 0
         for name in names
     )
-
-
-def archive_path(name):
-    """Where the compiler finds lib<name>.a or .so, or None."""
-    for ending in ("a", "so"):
-        file = f"lib{name}.{ending}"
-        found = toolchain.run(["cc", "-print-file-name=" + file]).strip()
-        if found != file:
-            return found
-    return None

@@ -1,4 +1,4 @@
-"""Static linking: our archive beside a shared libpq, and everything static that can be had."""
+"""Static linking: the words of pkg-config --static, our archive, and a libpq that is static too."""
 
 import os
 
@@ -7,6 +7,9 @@ import pytest
 from abi import toolchain
 from package import support
 
+ARCHIVES = ("qretention", "pq", "pgcommon", "pgport")
+SETUP = ["meson", "setup", "-Dexamples=false", "-Dtests=false", "-Dman=false", "-Dlibdir=lib"]
+
 
 def link(prefix, program, words):
     toolchain.run(
@@ -14,44 +17,57 @@ def link(prefix, program, words):
     )
 
 
-def test_static_b74_archive_beside_shared_libpq(prefix, tmp_path):
-    program = tmp_path / "host"
-    link(
-        prefix, program, [prefix.archive, *toolchain.run(["pkg-config", "--libs", "libpq"]).split()]
-    )
-    assert not any("qretention" in name for name in support.dynamic(program, "NEEDED"))
-    assert toolchain.run([program]) == support.WORKS
+def test_static_b74_words_link_as_they_stand(prefix, tmp_path):
+    """Whatever of Debian's packages is installed beside libpq-dev."""
+    link(prefix, tmp_path / "host", prefix.flags("--static", "--libs"))
+    assert prefix.run(tmp_path / "host") == support.WORKS
 
 
-ARCHIVES = ("qretention", "pq", "pgcommon", "pgport")
-
-
-def static_words(prefix, folders):
-    """pkg-config --static's words: PostgreSQL's libraries and ours as archives."""
-    archives = {f"-l{name}": f"-l:lib{name}.a" for name in ARCHIVES}
-    words = [archives.get(word, word) for word in prefix.flags("--static", "--libs")]
-    return [f"-L{folder}" for folder in folders] + words
+def test_static_b74_archive_with_the_same_words(prefix, tmp_path):
+    words = prefix.flags("--static", "--libs")
+    words[words.index("-lqretention")] = "-l:libqretention.a"
+    link(prefix, tmp_path / "host", words)
+    assert not any("qretention" in name for name in support.dynamic(tmp_path / "host", "NEEDED"))
+    assert toolchain.run([tmp_path / "host"]) == support.WORKS
 
 
 def test_static_b74_libpq_too(prefix, tmp_path):
-    """pkg-config --static names all that a static libpq wants: ssl, pgcommon, pgport, ..."""
-    server = f"/usr/lib/postgresql/{libpq_major()}/lib"  # where Debian keeps the last two
-    for name in ("pgcommon", "pgport"):
-        if not support.archive_path(name) and not os.path.exists(f"{server}/lib{name}.a"):
-            pytest.skip(f"no lib{name}.a, which a static libpq wants: postgresql-server-dev")
-    for word in prefix.flags("--static", "--libs"):
-        if (
-            word.startswith("-l")
-            and word[2:] not in ARCHIVES
-            and not support.archive_path(word[2:])
-        ):
-            pytest.skip(f"no library {word[2:]} to link with")
+    """Where its archive's parts are there, --static names them all: ssl, pgcommon, pgport, ..."""
+    words = prefix.flags("--static", "--libs")
+    if "-lpgcommon" not in words:
+        pytest.skip("postgresql-server-dev, libkrb5-dev or libldap-dev is not installed")
     program = tmp_path / "host"
-    link(prefix, program, static_words(prefix, [server]))
+    link(prefix, program, [f"-l:lib{w[2:]}.a" if w[2:] in ARCHIVES else w for w in words])
     needed = support.dynamic(program, "NEEDED")
     assert not any(name.startswith(("libqretention", "libpq")) for name in needed), needed
     assert toolchain.run([program]) == support.WORKS
 
 
-def libpq_major():
-    return toolchain.run(["pkg-config", "--modversion", "libpq"]).split(".")[0]
+def configured(folder, libs_private, *words):
+    """pkg-config's (--libs --static, --print-requires-private) beside a libpq.pc that says this."""
+    include = toolchain.run(["pkg-config", "--variable=includedir", "libpq"]).strip()
+    libdir = toolchain.run(["pkg-config", "--variable=libdir", "libpq"]).strip()
+    (folder / "libpq.pc").write_text(
+        f"libdir={libdir}\nName: libpq\nDescription: libpq\nVersion: 17.0\n"
+        f"Cflags: -I{include}\nLibs: -lpq\nLibs.private: {libs_private}\n",
+        "utf-8",
+    )
+    build = folder / "build"
+    env = toolchain.environment(PKG_CONFIG_PATH=str(folder))
+    toolchain.run([*SETUP, *words, build, toolchain.ROOT], env=env)
+    asked = dict(env, PKG_CONFIG_PATH=f"{build}/meson-private:{folder}")
+    return [
+        toolchain.run(["pkg-config", *question, "libqretention"], env=asked).split()
+        for question in (("--static", "--libs"), ("--print-requires-private",))
+    ]
+
+
+def test_static_b74_words_of_libpq_are_taken_over_where_they_link(tmp_path):
+    words, required = configured(tmp_path, "-lm")
+    assert words[-2:] == ["-lpq", "-lm"] and required[0] == "libpq"
+
+
+@pytest.mark.parametrize("said, option", [("-lnowhere", "auto"), ("-lm", "disabled")])
+def test_static_b74_else_libpq_is_named_alone(tmp_path, said, option):
+    words, required = configured(tmp_path, said, f"-Dstatic_libpq={option}")
+    assert words[-1] == "-lpq" and required == []
