@@ -47,10 +47,9 @@ def host(name, sanitizer, folder):
     return ["setarch", platform.machine(), "-R", program]
 
 
-def interposer(folder):
-    path = os.path.join(str(folder), "interpose.so")
-    run(
-        ["gcc", "-g", "-O1", "-shared", "-fPIC", "-o", path, os.path.join(HERE, "interpose.c")]
-        + ["-ldl"]
-    )
+def interposer(folder, name="interpose"):
+    """Compiles name.c into a library for LD_PRELOAD; its path."""
+    path = os.path.join(str(folder), name + ".so")
+    source = os.path.join(HERE, name + ".c")
+    run(["gcc", "-D_GNU_SOURCE", "-g", "-O1", "-shared", "-fPIC", "-o", path, source, "-ldl"])
     return path

@@ -1,5 +1,6 @@
 """Every way a connect can fail: which class, whether trying again helps, within which limit."""
 
+import json
 import os
 import subprocess
 import sys
@@ -8,10 +9,11 @@ import time
 import pytest
 
 from cycle import support
+from fault import sanitizers, servers, worlds
 from fault import secured as secured_server
-from fault import servers, worlds
 from pg import bulk, qret
 
+HERE = os.path.dirname(os.path.abspath(__file__))
 MARGIN = 2.0
 SECRET = secured_server.PASSWORD
 
@@ -188,6 +190,37 @@ def test_hosts_own_timeouts_are_kept(db, proxy):
 def test_options_of_the_conninfo_reach_the_server(db, proxy):
     with qret.Context(proxy.dsn(db.name, options="-c work_mem=7MB")) as context:
         context.cycle()
+
+
+def test_resolver_that_hangs(db, proxy, tmp_path):
+    """B31: the call sits in libpq's look-up, alone: stop returns, others work, no lock is held.
+
+    An address in hostaddr is never looked up, whatever the name beside it.
+    """
+    bulk.backlog(db, 1, 3)
+    hook = sanitizers.interposer(tmp_path, "resolver")
+    by_name = f"host=nowhere.invalid port={proxy.port} dbname={db.name} user=postgres"
+    by_address = f"{by_name} hostaddr=127.0.0.1 sslmode=disable gssencmode=disable"
+    command = [sys.executable, os.path.join(HERE, "resolver_host.py"), hook, by_name, by_address]
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=dict(os.environ, LD_PRELOAD=hook),
+        check=False,
+    )
+    assert done.returncode == 0 and done.stderr == "", done.stderr
+    seen = json.loads(done.stdout)
+    assert seen.pop("stop_seconds") < 2
+    assert seen == {
+        "hangs": True,
+        "other": "DONE",
+        "deleted": 3,
+        "still_hangs": True,
+        "stuck": "ERR_CONNECTION",  # the look-up failed in the end, and an error goes before a stop
+        "mended": "DONE",
+    }
 
 
 PASSFILE_HOST = """

@@ -213,3 +213,37 @@ def test_stop_during_an_outage(own_db):
         assert time.monotonic() - started < 2
         timer.join()
         assert context.try_cycle()[0] == qret.STOPPED
+
+
+@pytest.mark.parametrize("partitions", [3, 30])
+def test_deletes_that_time_out_for_ever_are_not_silent(db, partitions):
+    """B05: every delete dies of its limit, cycle after cycle; what is left shows, and grows older.
+
+    A crowd of failures alike ends each cycle as an error. A few are theirs alone: PARTIAL, and
+    left alone for a while after the second time, but still overdue.
+    """
+    _, ids = bulk.backlog(db, partitions, 2)
+    with qret.Context(db.dsn, statement_timeout_ms=100, interval_ms=100) as context:
+        db.sql("UPDATE queen.queues SET retention_enabled = false")
+        good = context.cycle()["last_success_us"]
+        db.sql("UPDATE queen.queues SET retention_enabled = true")
+        support.fail_deletes_of(db, ids, "PERFORM pg_sleep(1)")
+        overdue, samples = [], []
+        for number in (1, 2, 3):
+            context.samples.clear()
+            code, report = context.try_cycle()
+            samples.append({sample.name: sample.value for sample in context.samples})
+            overdue.append(report["oldest_overdue_us"])
+            if partitions == 30:
+                assert code == qret.ERR_TIMEOUT and context.sqlstate == "57014"
+                assert (report["consecutive_failures"], report["last_success_us"]) == (number, good)
+                assert samples[-1]["qretention_consecutive_failures"] == number
+            else:
+                assert code in (qret.PARTIAL, qret.DONE)
+                assert report["items_failed"] == (3 if code == qret.PARTIAL else 0)
+            time.sleep(0.05)
+        assert context.events("cycle_error" if partitions == 30 else "item_failed")
+        if partitions == 3:
+            assert overdue[0] > 1_700_000_000 and overdue == sorted(set(overdue)), overdue
+            assert samples[-1]["qretention_oldest_overdue_seconds"] > 1700
+    assert bulk.count(db) == 2 * partitions
