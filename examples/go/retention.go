@@ -22,14 +22,26 @@ struct report {
 		items_failed, items_locked, items_pinned, round_trips, elapsed_us;
 };
 
-void goLog(void *user_data, struct qret_log_record *record);
-void goMetric(void *user_data, struct qret_metric *metric);
+void goLog(uintptr_t host, struct qret_log_record *record);
+void goMetric(uintptr_t host);
+
+// The handle is a pointer here alone: Go would take such a small one for a stray pointer.
+static void on_log(void *user_data, const struct qret_log_record *record)
+{
+	goLog((uintptr_t)user_data, (struct qret_log_record *)record);
+}
+
+static void on_metric(void *user_data, const struct qret_metric *metric)
+{
+	(void)metric;
+	goMetric((uintptr_t)user_data);
+}
 
 static int set_callbacks(struct qret_ctx *ctx, int32_t level, uintptr_t host)
 {
-	int rc = qret_set_log(ctx, level, (qret_log_fn)goLog, (void *)host, NULL);
+	int rc = qret_set_log(ctx, level, on_log, (void *)host, NULL);
 
-	return rc ? rc : qret_set_metrics(ctx, (qret_metric_fn)goMetric, (void *)host, NULL);
+	return rc ? rc : qret_set_metrics(ctx, on_metric, (void *)host, NULL);
 }
 
 static int get_report(struct qret_ctx *ctx, struct report *report)
@@ -63,19 +75,19 @@ type Host struct {
 }
 
 // A Go pointer may not stay in C, so the callbacks are given a handle to the host.
-func hostOf(userData unsafe.Pointer) *Host {
-	return cgo.Handle(uintptr(userData)).Value().(*Host)
+func hostOf(handle C.uintptr_t) *Host {
+	return cgo.Handle(handle).Value().(*Host)
 }
 
 //export goLog
-func goLog(userData unsafe.Pointer, record *C.struct_qret_log_record) {
-	hostOf(userData).logs++
+func goLog(handle C.uintptr_t, record *C.struct_qret_log_record) {
+	hostOf(handle).logs++
 	fmt.Fprintln(os.Stderr, C.GoString(record.text))
 }
 
 //export goMetric
-func goMetric(userData unsafe.Pointer, metric *C.struct_qret_metric) {
-	hostOf(userData).metrics++
+func goMetric(handle C.uintptr_t) {
+	hostOf(handle).metrics++
 }
 
 func newHost(conninfo string, options []string) (*Host, error) {

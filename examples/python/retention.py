@@ -9,6 +9,8 @@ after STOP_AFTER_MS milliseconds (0: never). NAME=VALUE sets an option of the li
 """
 
 import ctypes
+import os
+import select
 import signal
 import sys
 import threading
@@ -16,6 +18,8 @@ from ctypes import POINTER, c_char_p, c_double, c_int, c_int32, c_int64, c_uint3
 
 DONE, MORE, WAIT, STOPPED = 0, 1, 2, 4
 LOG_INFO = 3
+READ, WRITE = 1, 2
+NEVER = 0x7FFFFFFFFFFFFFFF
 
 
 class Report(ctypes.Structure):
@@ -29,6 +33,10 @@ class Report(ctypes.Structure):
             " items_failed items_locked items_pinned round_trips elapsed_us"
         ).split()
     ]
+
+
+class PollFd(ctypes.Structure):
+    _fields_ = [("fd", c_int32), ("events", c_int32)]
 
 
 class LogRecord(ctypes.Structure):
@@ -68,7 +76,8 @@ for name, result, *arguments in (
     ("qret_cycle_begin", c_int, c_void_p),
     ("qret_cycle_process", c_int, c_void_p),
     ("qret_cycle_get_report", c_int, c_void_p, POINTER(Report)),
-    ("qret_wait", c_int, c_void_p),
+    ("qret_poll_fds", c_int, c_void_p, POINTER(PollFd), c_uint32, POINTER(c_uint32)),
+    ("qret_deadline_us", c_int64, c_void_p),
     ("qret_next_cycle_us", c_int64, c_void_p),
     ("qret_now_us", c_int64),
     ("qret_stop", None, c_void_p),
@@ -79,11 +88,21 @@ for name, result, *arguments in (
     function.restype, function.argtypes = result, arguments
 
 
+def signal_descriptor():
+    """Readable once a signal came. Python runs its handlers between its own instructions only, so
+    one that comes just before a sleep would be heard after it; this ends the sleep."""
+    read_end, write_end = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
+    return read_end
+
+
 class Host:
     """One context. ctypes lets go of Python's lock in each call, so other threads run meanwhile."""
 
     def __init__(self, conninfo, options):
         self.ctx = c_void_p()
+        self.signals = signal_descriptor()
+        self.fds = (PollFd * 32)()
         self.stopping = False
         self.logs = self.metrics = 0
         if lib.qret_ctx_new(ctypes.byref(self.ctx)) != DONE:
@@ -100,7 +119,10 @@ class Host:
 
     def check(self, code):
         if code != DONE:
-            raise RuntimeError(lib.qret_error_message(self.ctx).decode())
+            raise RuntimeError(self.message())
+
+    def message(self):
+        return lib.qret_error_message(self.ctx).decode(errors="replace")
 
     def on_log(self, _user_data, record):
         self.logs += 1
@@ -114,13 +136,28 @@ class Host:
         self.stopping = True
         lib.qret_stop(self.ctx)
 
+    def poll(self, until_us):
+        """Sleeps until the library, a signal or the time wakes it."""
+        count = c_uint32()
+        self.check(lib.qret_poll_fds(self.ctx, self.fds, len(self.fds), ctypes.byref(count)))
+        poller = select.poll()
+        poller.register(self.signals, select.POLLIN)
+        for wanted in self.fds[: count.value]:
+            read = select.POLLIN if wanted.events & READ else 0
+            write = select.POLLOUT if wanted.events & WRITE else 0
+            poller.register(wanted.fd, read | write)
+        left_ms = (until_us - lib.qret_now_us() + 999) // 1000
+        ready = poller.poll(None if until_us == NEVER else max(0, min(left_ms, 0x7FFFFFFF)))
+        if (self.signals, select.POLLIN) in ready:
+            os.read(self.signals, 4096)  # their handlers run before the next sleep
+
     def cycle(self):
         """One cycle, in short calls: Python's signal handlers get their turn between them."""
         code = lib.qret_cycle_begin(self.ctx)
         while code in (DONE, MORE, WAIT):
             code = lib.qret_cycle_process(self.ctx)
             if code == WAIT:
-                lib.qret_wait(self.ctx)
+                self.poll(lib.qret_deadline_us(self.ctx))
             elif code == DONE:
                 break
         return code
@@ -132,10 +169,11 @@ class Host:
 
     def sleep(self):
         while not self.stopping and lib.qret_next_cycle_us(self.ctx) > lib.qret_now_us():
-            lib.qret_wait(self.ctx)
+            self.poll(lib.qret_next_cycle_us(self.ctx))
 
     def close(self):
         lib.qret_ctx_free(self.ctx)
+        signal.set_wakeup_fd(-1)
 
 
 def sweep(host, most):
@@ -144,7 +182,7 @@ def sweep(host, most):
     while not host.stopping and (most == 0 or cycles < most):
         code = host.cycle()
         if code < 0:
-            print("error:", lib.qret_error_message(host.ctx).decode(), file=sys.stderr)
+            print("error:", host.message(), file=sys.stderr)
             if not lib.qret_error_is_retryable(host.ctx):
                 return code
         if code != STOPPED:
@@ -173,13 +211,20 @@ def main(arguments):
     timer = threading.Timer(stop_after_ms / 1000, host.stop)
     if stop_after_ms:
         timer.start()
-    code = sweep(host, most)
-    timer.cancel()
-    if stop_after_ms:
-        timer.join()  # nobody may be inside qret_stop when the context is freed
-    host.close()
+    try:
+        code = sweep(host, most)
+    finally:
+        timer.cancel()
+        if stop_after_ms:
+            timer.join()  # nobody may be inside qret_stop when the context is freed
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_DFL)  # nor may a handler stop a context that is gone
+        host.close()
     return 0 if code == DONE else 1
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except RuntimeError as failure:
+        sys.exit(f"error: {failure}")

@@ -110,7 +110,7 @@ extern "C" {
     fn signal(number: c_int, handler: extern "C" fn(c_int)) -> *mut c_void;
 }
 
-/// What the callbacks count; the library is given its address.
+/// What the callbacks count. It is reached by its address alone, the library's and ours.
 #[derive(Default)]
 struct Counts {
     logs: u64,
@@ -150,19 +150,19 @@ fn stopping() -> bool {
 
 struct Host {
     ctx: *mut Ctx,
-    counts: Box<Counts>,
+    counts: *mut Counts,
 }
 
 impl Host {
     fn new(conninfo: &str, options: &[String]) -> Result<Host, String> {
         let mut host = Host {
             ctx: ptr::null_mut(),
-            counts: Box::default(),
+            counts: Box::into_raw(Box::default()),
         };
         if unsafe { qret_ctx_new(&mut host.ctx) } != DONE {
             return Err("out of memory".into());
         }
-        let data = &mut *host.counts as *mut Counts as *mut c_void;
+        let data = host.counts as *mut c_void;
         unsafe {
             host.check(qret_set_log(host.ctx, LOG_INFO, on_log, data, None))?;
             host.check(qret_set_metrics(host.ctx, on_metric, data, None))?;
@@ -224,7 +224,10 @@ impl Drop for Host {
     /// A signal that comes later finds no context, which qret_stop takes for nothing to do.
     fn drop(&mut self) {
         CONTEXT.store(ptr::null_mut(), Ordering::SeqCst);
-        unsafe { qret_ctx_free(self.ctx) };
+        unsafe {
+            qret_ctx_free(self.ctx);
+            drop(Box::from_raw(self.counts));
+        }
     }
 }
 
@@ -255,11 +258,12 @@ fn sweep(host: &mut Host, most: u64) -> Result<(), String> {
             host.sleep();
         }
     }
+    let counts = unsafe { &*host.counts };
     println!(
         "end cycles={} logs={} metrics={} stopped={}",
         cycles,
-        host.counts.logs,
-        host.counts.metrics,
+        counts.logs,
+        counts.metrics,
         stopping() as u8
     );
     Ok(())

@@ -40,6 +40,20 @@ def test_host_ends_on_a_signal_while_it_sleeps(db, host, number):
     assert ended.end["stopped"] == 1
 
 
+@pytest.fixture(scope="module")
+def signal_before_poll(tmp_path_factory):
+    library = tmp_path_factory.mktemp("preload") / "signal_before_poll.so"
+    source = os.path.join(os.path.dirname(__file__), "signal_before_poll.c")
+    toolchain.run(["cc", "-shared", "-fPIC", "-o", library, source, "-ldl"])
+    return str(library)
+
+
+def test_host_hears_a_signal_that_comes_just_before_it_sleeps(db, host, signal_before_poll):
+    ended = host(db.dsn, 0, 0, "interval_ms=600000", LD_PRELOAD=signal_before_poll)
+    assert ended.code == 0, ended
+    assert ended.end["stopped"] == 1 and ended.end["cycles"] == 1
+
+
 def drained_slowly(db):
     """A backlog that takes a minute: 3000 segments at 50 a second."""
     fill(db, segments=3000)
