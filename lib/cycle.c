@@ -143,8 +143,8 @@ static const struct {
 	[STATE_GATE]    = { "gate", state_gate },       /* WALK, PAGE, RUN, RELEASE, END: gate_take.sql, lease_*.sql */
 	[STATE_WALK]    = { "walk", state_walk },       /* PINNED, RELEASE: floors_walk.sql */
 	[STATE_PINNED]  = { "pinned", state_pinned },   /* SETTLE, PAGE, RELEASE: floors_pinned.sql */
-	[STATE_PAGE]    = { "page", state_page },       /* RUN, SETTLE, RELEASE: worklist_*.sql */
-	[STATE_REFRESH] = { "refresh", state_refresh }, /* RUN, RELEASE: worklist_by_id.sql */
+	[STATE_PAGE]    = { "page", state_page },       /* RUN, REFRESH, SETTLE, RELEASE: worklist_*.sql */
+	[STATE_REFRESH] = { "refresh", state_refresh }, /* RUN, PAGE, RELEASE: worklist_by_id.sql */
 	[STATE_RUN]     = { "run", state_run },         /* PAGE, REFRESH, SETTLE, OVERDUE, RELEASE: step_*.sql, ... */
 	[STATE_SETTLE]  = { "settle", state_settle },   /* PINNED, PAGE, RELEASE: floors_refresh.sql */
 	[STATE_OVERDUE] = { "overdue", state_overdue }, /* RELEASE: overdue.sql */

@@ -37,6 +37,21 @@ static int list_page(struct qret_ctx *ctx)
 	return by_floors ? states_listed(ctx) : QRET_MORE;
 }
 
+/*
+ * A read-only server keeps no floors of its own: a partition that no cycle has looked at is listed
+ * by its policy, since it may be due.
+ */
+static bool lists_unknown(const struct qret_ctx *ctx)
+{
+	if (ctx->cycle.plan != PLAN_WORKLIST || !ctx->facts.is[FACT_READ_ONLY])
+		return false;
+	for (uint32_t i = 0; i < ctx->pager.count; i++) {
+		if (!pager_stepped(&ctx->pager, ctx->pager.works[i].item.partition_id))
+			return true;
+	}
+	return false;
+}
+
 int state_page(struct qret_ctx *ctx)
 {
 	struct pg_result *answer = NULL;
@@ -47,6 +62,8 @@ int state_page(struct qret_ctx *ctx)
 		return state_no_answer(ctx, rc, &error);
 	pager_read(ctx, answer);
 	result_free(answer);
+	if (lists_unknown(ctx))
+		return state_move(ctx, STATE_REFRESH);
 	return ctx->cycle.plan == PLAN_CYCLE ? states_next_phase(ctx) : list_page(ctx);
 }
 
@@ -60,6 +77,8 @@ int state_refresh(struct qret_ctx *ctx)
 		return state_no_answer(ctx, rc, &error);
 	pager_refresh_read(ctx, answer);
 	result_free(answer);
+	if (ctx->cycle.plan == PLAN_WORKLIST)
+		return list_page(ctx);
 	runner_continue(&ctx->runner);
 	return state_move(ctx, STATE_RUN);
 }

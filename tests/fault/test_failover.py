@@ -26,17 +26,34 @@ def outcomes(context, count):
     return [context.try_cycle()[0] for _ in range(count)]
 
 
-def test_permanent_standby(pair):
-    """One log line, however many cycles; no error, no step, no lock; then it is promoted."""
-    worlds.fill(pair.db)
+def fill_as_found(pair):
+    """Work that a cycle has looked at, and work that none has; what is not due, likewise."""
+    found, _ = worlds.fill(pair.db)
+    young = bulk.queue(pair.db, "young", retention_enabled=True, retention_seconds=90_000)
+    bulk.segments(pair.db, bulk.partitions(pair.db, young, 1, 60, "y"), 1, 60)
+    pair.db.sql("UPDATE queen.queues SET retention_enabled = false")
+    with qret.Context(pair.db.dsn) as context:
+        context.cycle()
+    pair.db.sql("UPDATE queen.queues SET retention_enabled = true")
+    bulk.segments(pair.db, bulk.partitions(pair.db, found, 1, 7200, "new"), 3, 7200)
     pair.standby.catch_up()
-    with qret.Context(pair.dsn(pair.standby), work_list="scan", **LIMITS) as context:
+
+
+# What a host may list: every partition, or the two that have something to delete.
+LISTED = {"scan": 3, "due": 2, "auto": 2}
+
+
+@pytest.mark.parametrize("work_list", LISTED)
+def test_permanent_standby(pair, work_list):
+    """One log line, however many cycles; no error, no step, no lock; then it is promoted."""
+    fill_as_found(pair)
+    with qret.Context(pair.dsn(pair.standby), work_list=work_list, **LIMITS) as context:
         assert outcomes(context, 5) == [qret.STANDBY] * 5
         assert len(context.events("standby")) == 1
         assert [line for line in context.logs if line.level <= qret.LOG_WARN] == []
         report = context.report()
         assert report["steps"] == 0 == report["consecutive_failures"]
-        assert len(context.worklist()) == 2  # looking is allowed
+        assert len(context.worklist()) == LISTED[work_list]  # looking is allowed
         assert context.call("gate_take") == qret.STANDBY
         item = context.worklist_structs()[1][0]
         assert context.call("step", qret.PHASE_RETENTION, item, qret.StepResult()) == qret.STANDBY
@@ -44,7 +61,7 @@ def test_permanent_standby(pair):
         assert support.advisory_locks(copy) == []
         copy.close()
         pair.standby.promote()
-        assert context.cycle()["segments_deleted"] == worlds.SEGMENTS
+        assert context.cycle()["segments_deleted"] == worlds.SEGMENTS + 3
         # A standby again, so it is told again.
         pair.standby.admin(
             f'ALTER DATABASE "{pair.db.name}" SET default_transaction_read_only = on'
