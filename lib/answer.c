@@ -151,7 +151,7 @@ void answer_handle(struct qret_ctx *ctx, struct lane *lane, struct slot *slot,
 	if (phase->sized)
 		batch_learn(ctx, lane, slot->rows, &outcome);
 	if (phase->cursored)
-		phase_keep_cursor(ctx, phase, &outcome);
+		phase_keep_cursor(ctx, phase, slot->work, &outcome);
 	if (phase->id == QRET_PHASE_PARTITION_CLEANUP)
 		tell_orphans(ctx, &outcome);
 	slot->work->deleted |= outcome.deleted > 0;

@@ -138,6 +138,7 @@ void failure_handle(struct qret_ctx *ctx, struct lane *lane, struct slot *slot,
 	struct runner *runner = &ctx->runner;
 	enum sqlstate_action action = sqlstate_rule(error->sqlstate)->action;
 	bool contained = is_contained(runner->phase, error);
+	uint32_t unit = slot->work->unit;
 
 	if (runner->single) {
 		if (action == SQLSTATE_LOCKED)
@@ -158,6 +159,8 @@ void failure_handle(struct qret_ctx *ctx, struct lane *lane, struct slot *slot,
 	 */
 	if (runner->phase->id == QRET_PHASE_EVENT_PRUNE) {
 		phase_stamp_event_prune(ctx);
+		/* Should it be the hint that is wrong, it is not the next one's. */
+		ctx->phases[QRET_PHASE_EVENT_PRUNE - 1].hints[unit][0] = '\0';
 		if (action == SQLSTATE_CYCLE || action == SQLSTATE_PERMANENT)
 			runner->next = runner->count;
 	}

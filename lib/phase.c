@@ -7,8 +7,11 @@
 #include "clock.h"
 #include "context.h"
 #include "step.h"
+#include "text.h"
 
 #define CLEANUP_INTERVAL_MS 60000
+#define RUNS_FROM_START     10 /* one of so many looks from the start */
+#define SLOW_LOOK_US        50000
 #define PRUNE_EVENTS_MOST   500 /* the functions take no more in one step */
 
 /*
@@ -193,14 +196,36 @@ bool phase_enabled(const struct qret_ctx *ctx, const struct phase *phase)
 	return engines == ENGINES_BOTH || engines == phase->engine;
 }
 
-void phase_keep_cursor(struct qret_ctx *ctx, const struct phase *phase,
+/* A session's first steps take long for reasons of their own. */
+static void keep_hint(struct phase_state *state, uint32_t arm, const struct outcome *outcome)
+{
+	bool slow = outcome->deleted == 0 && outcome->elapsed_us >= SLOW_LOOK_US &&
+	            state->runs[arm] > 1;
+
+	text_copy(state->hints[arm], CURSOR_BYTES, state->hinted || slow ? outcome->cursor : "");
+}
+
+void phase_keep_cursor(struct qret_ctx *ctx, const struct phase *phase, const struct work *work,
                        const struct outcome *outcome)
 {
 	struct phase_state *state = &ctx->phases[phase->id - 1];
 
+	if (phase->id == QRET_PHASE_EVENT_PRUNE && outcome->done)
+		keep_hint(state, work->unit, outcome);
+
 	state->has_cursor = outcome->has_cursor && !outcome->done;
 	memcpy(state->cursor, outcome->cursor, sizeof(state->cursor));
 	memcpy(state->cursor_uuid, outcome->cursor_uuid, sizeof(state->cursor_uuid));
+}
+
+const char *phase_prune_after(struct qret_ctx *ctx, uint32_t arm)
+{
+	struct phase_state *state = &ctx->phases[QRET_PHASE_EVENT_PRUNE - 1];
+
+	if (state->has_cursor)
+		return state->cursor;
+	state->hinted = state->runs[arm]++ % RUNS_FROM_START != 0 && state->hints[arm][0] != '\0';
+	return state->hinted ? state->hints[arm] : NULL;
 }
 
 void phase_reset_cursor(struct qret_ctx *ctx, const struct phase *phase)

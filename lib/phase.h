@@ -14,6 +14,7 @@
 #include "work.h"
 
 #define PHASE_COUNT 6
+#define EVENT_ARMS  4
 
 enum phase_failure {
 	FAILURE_PARTIAL, /* the item is skipped and the cycle ends PARTIAL */
@@ -31,6 +32,10 @@ struct phase_state {
 	char cursor[CURSOR_BYTES];
 	uint8_t cursor_uuid[16];
 	bool has_cursor;
+	/* event prune, an arm each: what the last run ended with, and how many runs there were */
+	char hints[EVENT_ARMS][CURSOR_BYTES];
+	uint32_t runs[EVENT_ARMS];
+	bool hinted; /* this run of an arm began at its hint */
 };
 
 struct phase {
@@ -65,8 +70,16 @@ const struct phase *phase_find(int32_t id);
 bool phase_enabled(const struct qret_ctx *ctx, const struct phase *phase);
 
 /* Keeps, or at its end forgets, where the phase's next step goes on. */
-void phase_keep_cursor(struct qret_ctx *ctx, const struct phase *phase,
+void phase_keep_cursor(struct qret_ctx *ctx, const struct phase *phase, const struct work *work,
                        const struct outcome *outcome);
+
+/*
+ * Where the prune's next step of an arm begins: at its cursor; for a new run, at the start, which is
+ * NULL. Where it took long to find nothing from there, entries of what is gone are in the way; then
+ * a run begins where the last one left nothing. That is a hint: a row can commit late below it, so
+ * the first run and every tenth begin at the start all the same.
+ */
+const char *phase_prune_after(struct qret_ctx *ctx, uint32_t arm);
 void phase_reset_cursor(struct qret_ctx *ctx, const struct phase *phase);
 
 /*

@@ -98,15 +98,13 @@ const char *step_bind_metrics_purge(struct qret_ctx *ctx, const struct work *wor
 const char *step_bind_event_prune(struct qret_ctx *ctx, const struct work *work, int32_t rows,
                                   bool guarded, struct parameters *parameters)
 {
-	const struct phase_state *state = &ctx->phases[QRET_PHASE_EVENT_PRUNE - 1];
-
 	(void)guarded;
 	parameter_text(parameters, step_event_arm(work->unit));
 	parameter_timestamp(parameters, ctx->cycle.clock_us);
 	parameter_int8(parameters,
 	               context_number(ctx, OPTION_EVENT_RETENTION_DAYS) * (US_PER_DAY / 1000000));
 	parameter_int4(parameters, rows);
-	parameter_text(parameters, state->has_cursor ? state->cursor : NULL);
+	parameter_text(parameters, phase_prune_after(ctx, work->unit));
 	parameter_int4(parameters, phase_prune_events(ctx));
 	return context_statement(ctx, STATEMENT_EVENT_PRUNE_STEP);
 }

@@ -31,8 +31,6 @@ void step_read_metrics_purge(const struct pg_result *result, int32_t rows,
 void step_read_event_prune(const struct pg_result *result, int32_t rows,
                            struct outcome *ret_outcome);
 
-#define EVENT_ARMS 4
-
 /* The name of a unit for log lines: a table, an arm. */
 const char *step_metrics_table(uint32_t unit);
 const char *step_event_arm(uint32_t unit);

@@ -27,9 +27,8 @@ TAKE = "event_prune_take_v1"
 HALTS = {
     BATCH: (
         "    v_events := ",
-        "    v_there := ",
-        "    BEGIN\n        SELECT t.*",
-        "        IF v_gone.deliveries <> v_there",
+        "    SELECT t.* INTO v_there",
+        "    BEGIN\n",
         "        SELECT c.* INTO v_gone",
         "    DELETE FROM @event_table@",
         "    PERFORM @event@.event_prune_success_v1",

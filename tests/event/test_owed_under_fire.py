@@ -47,7 +47,7 @@ MUTATIONS = {
         fire.TAKE: change(r" AND d\.status = ANY \(v_terminal\)", "")
     },
     "what_was_left_is_not_counted": {
-        fire.BATCH: change(r"IF v_gone\.deliveries <> v_there THEN", "IF false THEN")
+        fire.BATCH: change(r"v_there\.deliveries <> \(\n", "0 > (\n")
     },
     "deliveries_are_not_locked": {
         fire.HOLD: change(r"\n        FOR UPDATE SKIP LOCKED\n", "\n")

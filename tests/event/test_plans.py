@@ -131,6 +131,30 @@ def test_E5_own_windows_alive_cost_nothing(own):
     assert watch.step("own_window")[2] <= few + 4
 
 
+@pytest.mark.parametrize("window", ["30 * 86400", "1000 * 86400"], ids=["young", "old"])
+def test_E5_own_windows_cost_the_default_window_nothing(outbox, window):
+    """Those older than the default window neither, which it would otherwise read through."""
+    populate(outbox)
+    outbox.sql("VACUUM ANALYZE {event}")
+    age = "200 days" if window.startswith("1000") else "1 day"
+    watch = Watch(outbox)
+    figures = []
+    for number in (3000, 27000):
+        outbox.sql(
+            "INSERT INTO {event} (name, recorded_at, retention_seconds, delete_when,"
+            f" suppressed_reason) SELECT 'e', now() - interval '{age}' - n * interval '1 s',"
+            f" {window}, '', '' FROM generate_series(1, %s) AS n",
+            number,
+        )
+        for arm in ARMS:
+            watch.step(arm)
+        steps = [watch.step(arm) for arm in ARMS]
+        assert all(answer["done"] and answer["events"] == 0 for answer, _, _ in steps)
+        figures.append([buffers for _, _, buffers in steps])
+    for few, many in zip(*figures):
+        assert many <= few + 6, figures
+
+
 def test_E5_an_owed_prefix_is_not_read_by_every_step(outbox):
     old = WINDOW + 10 * DAY
     outbox.db.sql(

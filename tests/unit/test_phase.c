@@ -211,6 +211,31 @@ START_TEST(phase_prune_events_that_fail)
 }
 END_TEST
 
+/*
+ * Where looks from the start take long, each arm begins where its last run left nothing; the first
+ * run, and every tenth, at the start.
+ */
+START_TEST(phase_prune_hint)
+{
+	static const char start[] = "'settled @1700000000000000 7776000 5000 - 500|";
+	static const char hint[] = "'settled @1700000000000000 7776000 5000 'low 500|";
+
+	begin();
+	answers_left = 1000;
+	for (int run = 0; run < 40; run++) {
+		/* The first run's time says nothing; in the end the entries are cleaned away. */
+		bool from_start = run % 10 == 0 || run == 1 || run > 30;
+
+		arms[0] = '\0';
+		arm_answer = from_start && run < 30 ? "0 0 0 0 0 'low t 60000 0 -"
+		                                    : "0 0 0 0 0 'low t 100 0 -";
+		ck_assert_int_eq(world_cycle(&report), QRET_DONE);
+		ck_assert_contains(arms, from_start ? start : hint);
+	}
+	world_end();
+}
+END_TEST
+
 static const char *log_answer;
 static int64_t log_step_ms;
 
@@ -385,6 +410,7 @@ int main(void)
 		                 phase_prune_limit_is_a_budget,
 		                 phase_prune_limit_that_was_enough,
 		                 phase_prune_events_that_fail,
+		                 phase_prune_hint,
 		                 phase_prune_beside_a_log_that_uses_up_the_budget,
 		                 phase_prune_beside_a_log_that_fails,
 		                 phase_prune_not_after_the_end,

@@ -10,7 +10,7 @@
 -- last_id, how far it looked where there is more, NULL where it found more than p_want; first_key,
 -- of the first event there was.
 --
--- A short page first: it is all it takes where nothing is there. What follows depends on what was
+-- A short page first in a run: it is all it takes where nothing is there. What follows depends on what was
 -- there: something due is a backlog, and a page of the right size follows; where all is kept, more
 -- of that is likely, and jumped over, or, where the jump leads nowhere, looked at thousands at a
 -- time. Locks: none.
@@ -35,8 +35,9 @@ AS $qretention$
 DECLARE
     v_short constant int := 4;
     v_long constant int := 8192;
+    v_least constant bigint := -9223372036854775808;
     v_page record;
-    v_size int := v_short;
+    v_size int := CASE WHEN p_after_id = v_least THEN v_short ELSE p_want + 1 END;
     v_looked int := 0;
     v_due boolean;
     v_jumped boolean := false;

@@ -30,6 +30,8 @@ SET search_path = pg_catalog, pg_temp
 SET row_security = off
 SET enable_seqscan = off
 SET enable_bitmapscan = off
+SET enable_sort = off
+SET enable_incremental_sort = off
 SET enable_nestloop = off
 SET enable_mergejoin = off
 SET work_mem = '8MB'
@@ -45,7 +47,9 @@ DECLARE
     v_after constant timestamp := p_after AT TIME ZONE 'UTC';
 BEGIN
     IF p_arm = 'own_window' THEN
-        SELECT e.key, e.id - 1 INTO last_key, last_id
+        SELECT (array_agg(e.key ORDER BY e.key, e.id))[1],
+            (array_agg(e.id ORDER BY e.key, e.id))[1] - 1
+        INTO last_key, last_id
         FROM (
             SELECT w.id, w.key AT TIME ZONE 'UTC' AS key
             FROM (
@@ -71,11 +75,11 @@ BEGIN
                 LIMIT p_limit
             ) AS u
             WHERE u.event_id = e.id AND u.status <> ALL (v_terminal)
-        )
-        ORDER BY e.key, e.id
-        LIMIT 1;
+        );
     ELSIF p_arm = 'default_window' THEN
-        SELECT e.key, e.id - 1 INTO last_key, last_id
+        SELECT (array_agg(e.key ORDER BY e.key, e.id))[1],
+            (array_agg(e.id ORDER BY e.key, e.id))[1] - 1
+        INTO last_key, last_id
         FROM (
             SELECT e.id, e.recorded_at AS key
             FROM @event_table@ AS e
@@ -92,11 +96,13 @@ BEGIN
                 LIMIT p_limit
             ) AS u
             WHERE u.event_id = e.id AND u.status <> ALL (v_terminal)
-        )
-        ORDER BY e.key, e.id
-        LIMIT 1;
+        );
     ELSE
-        SELECT e.key, e.id - 1 INTO last_key, last_id
+        -- An index without the id is as good: one policy's events of one instant are few.
+        PERFORM set_config('enable_incremental_sort', 'on', true);
+        SELECT (array_agg(e.key ORDER BY e.key, e.id))[1],
+            (array_agg(e.id ORDER BY e.key, e.id))[1] - 1
+        INTO last_key, last_id
         FROM (
             SELECT e.id, e.recorded_at AS key
             FROM @event_table@ AS e
@@ -113,9 +119,7 @@ BEGIN
                 LIMIT p_limit
             ) AS u
             WHERE u.event_id = e.id AND u.status <> ALL (v_terminal)
-        )
-        ORDER BY e.key, e.id
-        LIMIT 1;
+        );
     END IF;
 END
 $qretention$
