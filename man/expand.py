@@ -182,8 +182,14 @@ WHOLE = {"break_long_words": False, "break_on_hyphens": False}
 TABLES = {"options": options, "metrics": metrics, "messages": messages}
 
 
+def narrow(line):
+    """A line of code, indented so that it fits a terminal of 80 columns."""
+    code = line.lstrip("\t")
+    return 4 * (len(line) - len(code)) * " " + code
+
+
 def expand(text, version, lib):
-    for line in text.replace("@version@", version).splitlines():
+    for line in map(narrow, text.replace("@version@", version).splitlines()):
         table = re.fullmatch(r'\.\\" @(\w+)@', line)
         group = re.fullmatch(r'\.\\" @(\w+_errors)((?: \w+)*)@', line)
         if table and table[1] in TABLES:

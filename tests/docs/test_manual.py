@@ -76,8 +76,8 @@ def test_manual_structs_are_the_header_s(page):
         for struct, body in re.findall(r"struct (\w+) \{(.*?)\};", block, re.DOTALL):
             declared = re.search(rf"struct {struct} \{{(.*?)\}};", header, re.DOTALL)[1]
             assert fields(body) == fields(declared), struct
-        for typedef in re.findall(r"typedef .*?;", block):
-            assert typedef in header
+        for typedef in re.findall(r"typedef .*?;", block, re.DOTALL):
+            assert re.sub(r"\s+", " ", typedef) in header
 
 
 def fields(body):
@@ -138,6 +138,14 @@ def test_manual_passes_mandoc_lint(installed):
             if "referenced manual not found" not in line and "outdated mandoc.db" not in line
         ]
         assert complaints == [], page
+
+
+@pytest.mark.skipif(not shutil.which("mandoc"), reason="mandoc is not installed")
+def test_manual_fits_a_terminal(installed):
+    for page in PAGES:
+        text = toolchain.run(["mandoc", "-Tutf8", "-Owidth=78", installed[page]])
+        for line in re.sub(r".\x08", "", text).splitlines():
+            assert len(line) <= 80, (page, line)
 
 
 def test_manual_references_lead_somewhere(installed):

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 
@@ -51,6 +52,26 @@ def test_readme_host_builds_and_runs_from_the_prefix(db, prefix, tmp_path, compi
     assert first.rstrip().endswith("20 segments deleted"), first
     assert process.returncode == 0
     assert db.one("SELECT count(*) FROM queen.log_segments") == 0
+
+
+def test_readme_folder_of_ones_own_is_found_by_its_variables(prefix, tmp_path):
+    """As the README sets them, for a prefix that no tool looks into by itself."""
+    exports = re.findall(r'^    export (\w+)="(.*)"$', extract.read(extract.README), re.MULTILINE)
+    env = toolchain.environment()
+    for name, value in exports:
+        value = value.replace("$HOME/qretention", prefix.path).replace("$PATH", env["PATH"])
+        assert os.path.isdir(value.split(":")[0]), name
+        env[name] = value
+    source = tmp_path / "host.c"
+    source.write_text(extract.readme_block("c"), "utf-8")
+    flags = toolchain.run(["pkg-config", "--cflags", "--libs", "libqretention"], env=env).split()
+    toolchain.run(["cc", "-o", tmp_path / "host", source, *flags])
+    done = subprocess.run([tmp_path / "host", "=bad"], env=env, timeout=30, check=False)
+    assert done.returncode == 1
+    assert toolchain.run(["sh", "-c", "command -v qretention"], env=env).startswith(prefix.path)
+    if shutil.which("man"):
+        page = toolchain.run(["man", "-w", "libqretention"], env=env)
+        assert page.startswith(prefix.path)
 
 
 def test_readme_host_gives_up_where_nothing_is_installed(empty_db, prefix, tmp_path):
