@@ -236,8 +236,10 @@ static void read_refreshed(struct qret_ctx *ctx, const struct pg_result *result,
 	} else if (strcmp(state, "released") == 0 && floors->pinned_count > 0) {
 		floors->pinned_count--;
 	}
-	if (result_bool(result, row, 5))
+	if (result_bool(result, row, 5)) {
+		ctx->metrics.met.future_heads++;
 		log_partition(ctx, LOG_FUTURE_HEAD, id, NULL);
+	}
 	if (ctx->cycle.state != STATE_SETTLE)
 		return;
 	/* Held by somebody: not again in this cycle. */

@@ -5,6 +5,7 @@
  *   GAUGE(id, name, unit, phase, report field, divisor, help) the field as it stands
  *   HISTOGRAM(id, name, unit, phase, help)                    one sample a step
  *   EVENTS(id, name, unit, phase, help)                       a counter fed by the cycle's outcome
+ *   MET(id, name, unit, phase, help)                          a gauge of what is reported and else left alone: struct met
  */
 EVENTS(CYCLES, "qretention_cycles_total", "cycles", "", "Cycles that ended, whatever their outcome.")
 EVENTS(CYCLES_FAILED, "qretention_cycles_failed_total", "cycles", "", "Cycles that ended in an error.")
@@ -22,6 +23,9 @@ COUNTER(ITEMS_FAILED, "qretention_items_failed_total", "items", "", items_failed
 COUNTER(ITEMS_LOCKED, "qretention_items_locked_total", "items", "", items_locked, "Items skipped because somebody held their lock.")
 COUNTER(ROUND_TRIPS, "qretention_round_trips_total", "round trips", "", round_trips, "Times the library waited for an answer.")
 GAUGE(ITEMS_PINNED, "qretention_items_pinned", "partitions", "", items_pinned, 1, "Partitions due by age but held by a slow group.")
+MET(BACKED_OFF, "qretention_items_backed_off", "partitions", "", "Partitions whose steps failed before and are tried less often.")
+MET(FUTURE_HEADS, "qretention_future_heads", "partitions", "", "How often the last cycle met a partition whose first segment is dated in the server's future.")
+MET(ORPHANS, "qretention_orphan_partitions", "partitions", "partition_cleanup", "Partitions that are gone and left dead letters or streams state, as of the last clean-up round.")
 GAUGE(ROWS_POISON, "qretention_rows_poison", "events", "event_prune", rows_poison, 1, "Events with an unusable time, left alone.")
 GAUGE(CYCLE_SECONDS, "qretention_cycle_duration_seconds", "seconds", "", elapsed_us, 1000000, "How long the last cycle took.")
 GAUGE(FAILURES, "qretention_consecutive_failures", "cycles", "", consecutive_failures, 1, "Cycles in a row that ended in an error.")

@@ -15,11 +15,13 @@ enum metric_id {
 #define GAUGE(id, ...)     METRIC_##id,
 #define HISTOGRAM(id, ...) METRIC_##id,
 #define EVENTS(id, ...)    METRIC_##id,
+#define MET(id, ...)       METRIC_##id,
 #include "metric_table.h"
 #undef COUNTER
 #undef GAUGE
 #undef HISTOGRAM
 #undef EVENTS
+#undef MET
 	METRIC_COUNT
 };
 
@@ -51,6 +53,8 @@ static const struct {
 	[METRIC_##id] = { QRET_METRIC_HISTOGRAM, name, unit, phase, help, NO_FIELD, 1 },
 #define EVENTS(id, name, unit, phase, help) \
 	[METRIC_##id] = { QRET_METRIC_COUNTER, name, unit, phase, help, NO_FIELD, 1 },
+#define MET(id, name, unit, phase, help) \
+	[METRIC_##id] = { QRET_METRIC_GAUGE, name, unit, phase, help, NO_FIELD, 1 },
 #include "metric_table.h"
 };
 
@@ -85,9 +89,16 @@ void metrics_step(struct metrics *metrics, int32_t phase, int64_t elapsed_us)
 		        (double)elapsed_us / US_PER_SECOND);
 }
 
-static double outcome_count(enum metric_id id, int32_t outcome)
+/* Series that no field of the report holds. */
+static double beside_report(const struct metrics *metrics, enum metric_id id, int32_t outcome)
 {
 	switch (id) {
+	case METRIC_BACKED_OFF:
+		return (double)metrics->met.backed_off;
+	case METRIC_FUTURE_HEADS:
+		return (double)metrics->met.future_heads;
+	case METRIC_ORPHANS:
+		return (double)metrics->met.orphans;
 	case METRIC_CYCLES:
 		return 1;
 	case METRIC_CYCLES_FAILED:
@@ -103,7 +114,7 @@ void metrics_cycle(struct metrics *metrics, const struct qret_cycle_report *repo
 		if (rows[id].kind == QRET_METRIC_HISTOGRAM)
 			continue;
 		if (rows[id].field == NO_FIELD)
-			deliver(metrics, id, outcome_count(id, report->outcome));
+			deliver(metrics, id, beside_report(metrics, id, report->outcome));
 		else
 			deliver(metrics, id,
 			        (double)*(const int64_t *)((const char *)report + rows[id].field) /

@@ -8,11 +8,18 @@
 
 #include "qretention.h"
 
+/* What is reported and else left alone. */
+struct met {
+	int64_t backed_off, future_heads;
+	int64_t orphans, orphans_round; /* of the last whole clean-up round; of this one so far */
+};
+
 struct metrics {
 	qret_metric_fn fn;
 	void *user_data;
 	qret_free_fn free_fn;
 	bool *in_callback; /* the context's re-entrance mark */
+	struct met met;
 };
 
 /* One step's duration, as a histogram sample. */

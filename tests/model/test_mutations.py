@@ -77,7 +77,7 @@ MUTATIONS = {
     "cleanup_forgets_streams": (
         41,
         "log_partition_dead_v1 retention_cleanup_lock_v1",
-        "t.partition_id = p.id",
+        '"queen".retention_streams_state_v1(p.id, false) IS NOT NULL',
         "false",
     ),
     "cleanup_forgets_recent_groups": (

@@ -9,6 +9,7 @@ import pytest
 from sql.log_support import DAY, Log, source
 
 HOUR = 3600
+STATE_VETO = '"queen".retention_streams_state_v1(p.id, false) IS NOT NULL'
 FILES = ("cleanup/log_partition_dead_v1.sql", "cleanup/retention_cleanup_lock_v1.sql")
 
 
@@ -74,7 +75,7 @@ VETOES = {
     ),
     "segment": (holds_segment, 30 * DAY, "s.partition_id = p.id", "false"),
     "dead letter": (holds_dead_letter, 30 * DAY, "d.partition_id = p.id", "false"),
-    "streams state": (holds_state, 30 * DAY, "t.partition_id = p.id", "false"),
+    "streams state": (holds_state, 30 * DAY, STATE_VETO, "false"),
     "live lease": (with_lease, -2 * HOUR, "AND c.batch_end IS NOT NULL", "AND false"),
     "lease without expiry": (
         with_lease_without_expiry,
@@ -101,6 +102,11 @@ VETOES = {
         "false",
     ),
 }
+
+
+def shown(answer):
+    """Without what is only reported."""
+    return {key: answer[key] for key in ("deleted", "last", "done")}
 
 
 def mutate(log, clause, replacement):
@@ -132,7 +138,7 @@ def test_L9_the_predicate_alone_decides_too(log, name):
     pid = build(log)
     log.sql(source(FILES[1]).replace(clause, replacement))
     assert log.cleanup(age) == {"deleted": 0, "done": True}
-    assert log.cleanup_v2(age) == {"deleted": 0, "last": None, "done": True}
+    assert shown(log.cleanup_v2(age)) == {"deleted": 0, "last": None, "done": True}
     assert log.exists(pid)
 
 
@@ -146,7 +152,7 @@ def test_L9_what_is_no_veto(log):
     for pid in (traced, drained, abandoned):
         assert log.dead(pid) is True
     before = log.kept()
-    assert log.cleanup_v2() == {"deleted": 3, "last": None, "done": True}
+    assert shown(log.cleanup_v2()) == {"deleted": 3, "last": None, "done": True}
     assert log.kept() == before
 
 
@@ -219,11 +225,11 @@ def test_L9_the_cursor_goes_through_the_table_once(log):
     pids = log.partitions(5)
     log.dead_letter(pids[1])
     first = log.cleanup_v2(rows=2)
-    assert first == {"deleted": 2, "last": pids[2], "done": False}
+    assert shown(first) == {"deleted": 2, "last": pids[2], "done": False}
     second = log.cleanup_v2(rows=2, after=first["last"])
-    assert second == {"deleted": 2, "last": pids[4], "done": False}
+    assert shown(second) == {"deleted": 2, "last": pids[4], "done": False}
     third = log.cleanup_v2(rows=2, after=second["last"])
-    assert third == {"deleted": 0, "last": None, "done": True}
+    assert shown(third) == {"deleted": 0, "last": None, "done": True}
     assert log.alive() == [pids[1]]
 
 
@@ -231,9 +237,9 @@ def test_L9_the_extreme_ids_are_partitions_too(log):
     low, high = str(uuid.UUID(int=0)), str(uuid.UUID(int=2**128 - 1))
     log.partition(pid=low)
     log.partition(pid=high)
-    assert log.cleanup_v2(rows=1) == {"deleted": 1, "last": low, "done": False}
-    assert log.cleanup_v2(rows=1, after=low) == {"deleted": 1, "last": high, "done": False}
-    assert log.cleanup_v2(rows=1, after=high) == {"deleted": 0, "last": None, "done": True}
+    assert shown(log.cleanup_v2(rows=1)) == {"deleted": 1, "last": low, "done": False}
+    assert shown(log.cleanup_v2(rows=1, after=low)) == {"deleted": 1, "last": high, "done": False}
+    assert shown(log.cleanup_v2(rows=1, after=high)) == {"deleted": 0, "last": None, "done": True}
 
 
 def test_L9_B49_vetoed_partitions_in_front_hide_nothing(log):
@@ -243,7 +249,7 @@ def test_L9_B49_vetoed_partitions_in_front_hide_nothing(log):
         pids[-1],
     )
     first = log.cleanup_v2(rows=100)
-    assert first == {"deleted": 0, "last": pids[1999], "done": False}
+    assert shown(first) == {"deleted": 0, "last": pids[1999], "done": False}
     assert log.cleanup_round(rows=100) == 1
     assert len(log.alive()) == 5000
     assert not log.exists(pids[-1])
@@ -266,7 +272,7 @@ def test_L9_a_large_sidecar_ends_a_batch_early(log):
         log.at(50 * DAY),
     )
     first = log.cleanup_v2()
-    assert first == {"deleted": 2, "last": pids[1], "done": False}
+    assert shown(first) == {"deleted": 2, "last": pids[1], "done": False}
     assert log.cleanup_v2(after=first["last"])["deleted"] == 2
     assert log.orphans() == 0 == log.one("SELECT count(*) FROM {q}.log_txns")
 
@@ -334,7 +340,8 @@ def test_L9_candidate_scan_and_predicate_agree(log, seed):
         dead = [pid for pid in pids if log.dead(pid, age)]
         log.connection.autocommit = False
         found = log.one(
-            "SELECT {q}.retention_cleanup_lock_v1(%s, NULL, NULL, 1000)::text[]", log.at(age)
+            "SELECT ids::text[] FROM {q}.retention_cleanup_lock_v1(%s, NULL, NULL, 1000)",
+            log.at(age),
         )
         log.connection.rollback()
         log.connection.autocommit = True
@@ -371,3 +378,54 @@ def test_L9_a_streams_engine_that_went_is_refused(log, call):
     assert caught.value.pgcode == "QR003"
     assert "again" in caught.value.diag.message_hint
     assert log.exists(pid)
+
+
+def outlived(log, pid):
+    """What a row that came too late leaves behind: its partition is gone and it is not."""
+    log.sql("DELETE FROM {q}.log_partitions WHERE id = %s", pid)
+    return pid
+
+
+def test_L9_rows_that_outlived_their_partition_are_told_and_kept(log):
+    pids = log.partitions(6, age=DAY)
+    for pid in pids[:4]:
+        log.dead_letter(pid)
+    log.dead_letter(pids[1])
+    log.state(pids[1])
+    log.state(pids[4])
+    for pid in (pids[1], pids[3], pids[4], pids[5]):
+        outlived(log, pid)
+    before = log.kept()
+    answer = log.cleanup_v2()
+    assert (answer["orphans"], answer["orphan"]) == (3, pids[1])
+    assert log.kept() == before
+    assert log.one("SELECT count(*) FROM {s}.state") == 2
+
+
+def test_L9_each_orphan_is_told_once_a_round(log):
+    """By the step whose stretch of ids it lies in, whether or not anything goes there."""
+    pids = log.partitions(9)
+    for pid in pids[::2]:
+        log.dead_letter(outlived(log, pid))
+    found, after = [], None
+    while True:
+        answer = log.cleanup_v2(rows=1, after=after)
+        found.append(answer["orphans"])
+        after = answer["last"]
+        if answer["done"]:
+            break
+    assert sum(found) == 5
+    assert log.alive() == []
+    assert len(found) == 5
+
+
+def test_L9_many_rows_of_one_orphan_cost_as_much_as_one(log):
+    pid = outlived(log, log.partition())
+    log.sql(
+        "INSERT INTO {q}.log_dlq (partition_id) SELECT %s FROM generate_series(1, 20000)", pid
+    )
+    log.sql("ANALYZE")
+    call = "SELECT * FROM {q}.retention_orphans_v1(NULL, NULL)"
+    assert log.sql(call) == [(1, pid)]
+    plan = log.one(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {call}")[0]["Plan"]
+    assert plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] < 20

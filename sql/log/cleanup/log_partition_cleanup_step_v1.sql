@@ -31,7 +31,7 @@ BEGIN
     IF p_cutoff IS NULL THEN
         RETURN jsonb_build_object('deleted', 0, 'done', true);
     END IF;
-    v_ids := @log@.retention_cleanup_lock_v1(p_cutoff, NULL::uuid, NULL::uuid, v_max_rows);
+    v_ids := (@log@.retention_cleanup_lock_v1(p_cutoff, NULL::uuid, NULL::uuid, v_max_rows)).ids;
     IF v_ids IS NULL THEN
         RETURN jsonb_build_object('deleted', 0, 'done', true);
     END IF;

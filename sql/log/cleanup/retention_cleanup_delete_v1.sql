@@ -8,7 +8,8 @@
 -- p_max_rows  how many sidecar rows are enough for one transaction (10,000 at least)
 --
 -- Returns one row: deleted, the partitions deleted; resume_after, the last partition dealt with
--- when the sidecar rows ended the batch early, else NULL.
+-- when the sidecar rows ended the batch early, else NULL; spared, how many were left because a
+-- consumer row of theirs is held.
 --
 -- A partition with a consumer row that somebody holds is spared: a pop, an ack or a dead-lettering
 -- is at work there. A new consumer row cannot appear, since its foreign key waits for our partition
@@ -27,7 +28,8 @@ CREATE OR REPLACE FUNCTION @log@.retention_cleanup_delete_v1(
     p_cutoff timestamptz,
     p_max_rows int,
     OUT deleted bigint,
-    OUT resume_after uuid
+    OUT resume_after uuid,
+    OUT spared bigint
 )
 LANGUAGE plpgsql
 VOLATILE
@@ -45,6 +47,7 @@ DECLARE
     v_sidecar bigint := 0;
 BEGIN
     deleted := 0;
+    spared := 0;
     IF COALESCE(cardinality(p_ids), 0) = 0 THEN
         RETURN;
     END IF;
@@ -58,19 +61,26 @@ BEGIN
         FOR UPDATE SKIP LOCKED
     ) AS consumer;
 
-    SELECT array_agg(candidate.id ORDER BY candidate.id) INTO v_dead
-    FROM unnest(p_ids) AS candidate (id)
-    LEFT JOIN (
-        SELECT h.id, count(*) AS consumers
-        FROM unnest(v_held) AS h (id)
-        GROUP BY h.id
-    ) AS held ON held.id = candidate.id
-    WHERE (
-        SELECT count(*)
-        FROM @log@.log_consumers AS c
-        WHERE c.partition_id = candidate.id
-    ) <= COALESCE(held.consumers, 0)
-      AND @log@.log_partition_dead_v1(candidate.id, p_cutoff);
+    SELECT
+        array_agg(candidate.id ORDER BY candidate.id)
+            FILTER (WHERE candidate.free AND @log@.log_partition_dead_v1(candidate.id, p_cutoff)),
+        count(*) FILTER (WHERE NOT candidate.free)
+    INTO v_dead, spared
+    FROM (
+        SELECT
+            wanted.id,
+            (
+                SELECT count(*)
+                FROM @log@.log_consumers AS c
+                WHERE c.partition_id = wanted.id
+            ) <= COALESCE(held.consumers, 0) AS free
+        FROM unnest(p_ids) AS wanted (id)
+        LEFT JOIN (
+            SELECT h.id, count(*) AS consumers
+            FROM unnest(v_held) AS h (id)
+            GROUP BY h.id
+        ) AS held ON held.id = wanted.id
+    ) AS candidate;
     IF v_dead IS NULL THEN
         RETURN;
     END IF;
