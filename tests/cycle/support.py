@@ -71,8 +71,9 @@ def fail_deletes_of(db, partition_id, raise_sql=NOT_TODAY, table="log_segments")
     )
     ids = [partition_id] if isinstance(partition_id, str) else partition_id
     arguments = ", ".join(f"'{pid}'" for pid in ids)
+    db.sql(f"DROP TRIGGER IF EXISTS refuse ON queen.{table}")
     db.sql(
-        f"CREATE OR REPLACE TRIGGER refuse BEFORE DELETE ON queen.{table}"
+        f"CREATE TRIGGER refuse BEFORE DELETE ON queen.{table}"
         f" FOR EACH ROW EXECUTE FUNCTION public.refuse({arguments})"
     )
 

@@ -213,7 +213,6 @@ class Cluster:
             "--encoding=UTF8",
             "--locale=C",
             "--no-sync",
-            "--no-instructions",
         ]
         made = subprocess.run(
             command,
