@@ -139,8 +139,8 @@ class Prefix:
 def _configure(folder, prefix):
     if os.path.exists(os.path.join(folder, "build.ninja")):
         return
-    words = ["-Dlibdir=lib", "-Dtests=false", "-Dman=true", "--buildtype=debug", "--prefix=" + prefix]
-    run(["meson", "setup", *words, folder, ROOT], env=environment())
+    words = ["-Dlibdir=lib", "-Dtests=false", "-Dman=true", "--buildtype=debug"]
+    run(["meson", "setup", *words, "--prefix=" + prefix, folder, ROOT], env=environment())
 
 
 @functools.lru_cache(maxsize=None)

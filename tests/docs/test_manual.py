@@ -269,9 +269,9 @@ def test_manual_messages_are_the_code_s(installed):
 def keys_written():
     """Every key that the library, or the program beside it, puts into a record's line."""
     found = {"event", "suppressed"}
+    call = re.compile(r"\bline_(?:text|number|uuid)\(([^;{]*?)\);", re.DOTALL)
     for path in glob.glob(os.path.join(toolchain.ROOT, "lib", "*.c")):
-        calls = re.findall(r"\bline_(?:text|number|uuid)\(([^;{]*?)\);", extract.read(path), re.DOTALL)
-        for arguments in calls:
+        for arguments in call.findall(extract.read(path)):
             key = re.match(r'&?\w+,\s*"(\w+)"', arguments)
             assert key or arguments.startswith(("line, key", "struct line")), arguments
             found |= {key[1]} if key else set()

@@ -1,5 +1,6 @@
 """The Debian packages: built from this tree, and without errors of lintian's."""
 
+import fcntl
 import os
 import re
 import subprocess
@@ -34,22 +35,26 @@ def test_debian_license_is_the_project_s():
         assert sentence in words and sentence in re.sub(r"\s+", " ", read("copyright"))
 
 
-@pytest.fixture(scope="module")
-def packages(tmp_path_factory):
-    """{package: file}, built here."""
-    if not support.has_tool("dpkg-buildpackage", "dh", "fakeroot"):
-        pytest.skip("needs dpkg-dev, debhelper and fakeroot")
-    folder = tmp_path_factory.mktemp("debian")
+def build(folder):
     script = os.path.join(toolchain.ROOT, "packaging", "build-deb.sh")
     options = dict(DEB_BUILD_OPTIONS="noddebs noopt parallel=2")
     toolchain.run(["sh", script, folder], env=toolchain.environment(**options))
-    found = {
-        name.split("_")[0]: os.path.join(folder, name)
-        for name in os.listdir(folder)
-        if name.endswith(".deb")
-    }
-    changes = [name for name in os.listdir(folder) if name.endswith(".changes")]
-    return dict(found, changes=os.path.join(folder, changes[0]))
+
+
+@pytest.fixture(scope="module")
+def packages(tmp_path_factory, worker_id):
+    """{package: file}, built once a run, by whichever worker is first."""
+    if not support.has_tool("dpkg-buildpackage", "dh", "fakeroot"):
+        pytest.skip("needs dpkg-dev, debhelper and fakeroot")
+    base = tmp_path_factory.getbasetemp()
+    folder = (base if worker_id == "master" else base.parent) / "debian"
+    os.makedirs(folder, exist_ok=True)
+    with open(folder / "lock", "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not list(folder.glob("*.changes")):
+            build(folder)
+    found = {path.name.split("_")[0]: str(path) for path in folder.glob("*.deb")}
+    return dict(found, changes=str(next(folder.glob("*.changes"))))
 
 
 def contents(package):
