@@ -4,6 +4,7 @@
 #include "text.h"
 
 #include <string.h>
+#include <unistd.h>
 
 static void copy_text(char *into, size_t size, const char *text)
 {
@@ -25,11 +26,15 @@ static const char *failure_message(const struct failure *failure)
 	return failure->message[0] ? failure->message : qret_strerror(failure->code);
 }
 
+/* In one line where it goes to a file or a log, which are searched and counted by lines. */
 static void print_sentence(const char *lead, const char *text)
 {
 	int column = fprintf(stderr, "%s: ", lead);
 
-	text_wrap(stderr, text, column, column);
+	if (isatty(fileno(stderr)))
+		text_wrap(stderr, text, column, column);
+	else
+		fprintf(stderr, "%s\n", text);
 }
 
 int failure_report(struct driver *driver, const char *doing, const struct failure *failure)

@@ -139,8 +139,13 @@ static int serve(struct driver *driver, const struct command *command, const voi
 			help_program(stdout);
 		return 0;
 	}
-	if (command == NULL && words->count > 0)
-		return usage_error(NULL, "unknown command");
+	if (command == NULL && words->count > 0) {
+		char message[80];
+
+		snprintf(message, sizeof(message), "there is no command \"%.40s\"",
+		         words->items[0]);
+		return usage_error(NULL, message);
+	}
 	if (command == NULL) {
 		help_program(stderr);
 		return EXIT_USAGE;

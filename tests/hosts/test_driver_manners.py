@@ -203,6 +203,13 @@ def test_an_error_is_said_once(empty_db, qretention):
     assert "cycle_error" not in result.err
 
 
+def test_an_error_is_one_line_outside_a_terminal(qretention, tmp_path):
+    result = qretention("cycle", dsn=f"host={tmp_path}/{'long' * 15} dbname=none")
+    assert result.code == 17
+    assert len(result.err.splitlines()) == 1 and len(result.err) > 100, result
+    assert '"cycl"' in qretention("cycl").err
+
+
 def test_json_stays_valid_with_odd_names(db, qretention):
     fill(db, queue='a"b\\c\n\t\x01é')
     for command in (["cycle"], ["worklist"], ["options", "--set", 'log_schema=We"ird\\.Schéma']):
