@@ -6,7 +6,8 @@
 #	sh examples/demo.sh --dsn CONNINFO    on a server of yours, in schemas of its own
 #
 # The first form installs what is missing through apt, as root or with sudo. Both leave nothing
-# running and nothing behind, also after a Ctrl-C.
+# running and nothing behind, also after a Ctrl-C. QRETENTION_BUILD names a build folder to use, by
+# its whole path, instead of build-demo/.
 set -u
 exec </dev/null 3>&2
 umask 022
@@ -154,7 +155,7 @@ build()
 {
 	began=$(date +%s)
 	printf '   %-12s ' build
-	built=$root/build-demo
+	built=${QRETENTION_BUILD:-$root/build-demo}
 	[ -w "$root" ] || built=$work/build
 	cd "$root" || exit 1
 	quietly "$work/build.log" setup_build "$built" -Dexamples=true -Dtests=false -Dman=false

@@ -43,7 +43,7 @@ def processes_of(folder):
 def start(folder, *args):
     return subprocess.Popen(  # pylint: disable=consider-using-with
         ["sh", DEMO, *args],
-        env=programs.environment(TMPDIR=folder),
+        env=programs.environment(TMPDIR=folder, QRETENTION_BUILD=os.path.abspath(programs.BUILD)),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
