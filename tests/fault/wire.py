@@ -22,7 +22,7 @@ WORDS = (
     ("log_evict_max_wait_step", "step"),
     ("log_partition_cleanup_step", "partition_cleanup"),
     ("ctid", "metrics_purge"),
-    ("event_prune_step", "event_prune"),
+    ("event_prune_", "event_prune"),
     ("log_partitions", "page"),
     ("retention_floors_due_v1", "page"),
     ("retention_floors", "floors"),
