@@ -148,7 +148,7 @@ struct qret_cycle_report {
 	int64_t events_deleted;
 	int64_t deliveries_deleted;
 	int64_t items_failed; /* given up: a step failed, a lock was missed, or backed off from before */
-	int64_t items_locked; /* those of them that missed a lock, and events that were locked */
+	int64_t items_locked; /* those of them that missed a lock; events, empty partitions held */
 	int64_t items_pinned; /* due by age, held by a slow group */
 	int64_t round_trips;  /* times the library waited for an answer */
 	int64_t elapsed_us;

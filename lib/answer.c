@@ -51,6 +51,8 @@ static void tell_orphans(struct qret_ctx *ctx, const struct outcome *outcome)
 	struct met *met = &ctx->metrics.met;
 	struct line line;
 
+	if (!ctx->phases[QRET_PHASE_PARTITION_CLEANUP - 1].has_cursor)
+		met->orphans_round = 0;
 	met->orphans_round += outcome->orphans;
 	if (outcome->done) {
 		met->orphans = met->orphans_round;
@@ -150,10 +152,10 @@ void answer_handle(struct qret_ctx *ctx, struct lane *lane, struct slot *slot,
 		count(ctx, slot->work, &outcome);
 	if (phase->sized)
 		batch_learn(ctx, lane, slot->rows, &outcome);
-	if (phase->cursored)
-		phase_keep_cursor(ctx, phase, slot->work, &outcome);
 	if (phase->id == QRET_PHASE_PARTITION_CLEANUP)
 		tell_orphans(ctx, &outcome);
+	if (phase->cursored)
+		phase_keep_cursor(ctx, phase, slot->work, &outcome);
 	slot->work->deleted |= outcome.deleted > 0;
 	slot->work->retries = slot->work->losses = 0;
 	slot->work->lock_first = false;

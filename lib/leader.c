@@ -57,7 +57,8 @@ static int64_t sign_of_life_ms(const struct qret_ctx *ctx)
 
 static void renew_later(struct qret_ctx *ctx)
 {
-	int64_t pause_ms = is_lease(ctx) ? lease_ms(ctx) / 3 : sign_of_life_ms(ctx);
+	/* Never nothing: a lease of a few milliseconds would be renewed for ever, and no more. */
+	int64_t pause_ms = is_lease(ctx) ? lease_ms(ctx) / 3 + 1 : sign_of_life_ms(ctx);
 
 	ctx->gate.renew_us = clock_after_ms(qret_now_us(), pause_ms);
 }

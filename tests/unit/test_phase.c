@@ -350,6 +350,10 @@ START_TEST(phase_cleanup_follows_its_cursor)
 	ck_assert_int_eq(world_cycle(&report), QRET_DONE);
 	ck_assert_int_eq(cleanups, 3);
 	ck_assert_int_eq(report.partitions_deleted, 2);
+	ck_assert_int_eq(report.items_locked, 4);
+	ck_assert_contains(
+		world.log,
+		"event=orphan partition=00000000-0000-0000-0000-000000000007 partitions=2");
 	world_end();
 }
 END_TEST
