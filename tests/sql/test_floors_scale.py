@@ -1,13 +1,16 @@
 """What the library's statements read at 100,000 partitions: buffers, not milliseconds (L17 to L19,
-L4).
+L4). Every statement that a cycle sends is here; the prune's, which is another engine's, has its own
+tests.
 """
 
 import json
+import os
 
 import pytest
 
+from pg import install, qret
 from sql.floors_client import HINTS, Client, Cycle
-from sql.log_support import DAY, Log
+from sql.log_support import CLIENT_SQL, DAY, Log
 
 PARTITIONS = 100_000
 QUEUES = 20
@@ -30,6 +33,9 @@ SITUATIONS = {
         " WHERE relname ~ '^(log_partitions|retention_floors|log_segments|log_txns|queues)'",
     ],
 }
+
+
+WITHOUT_STATISTICS = {"stale statistics", "no statistics"}
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +102,8 @@ def client(big, request):
         client.sql(text)
     yield client
     client.connection.close()
-    big.sql("ANALYZE {q}.log_partitions, {q}.retention_floors, {q}.log_segments, {q}.queues")
+    if request.param in WITHOUT_STATISTICS:
+        big.sql("ANALYZE {q}.log_partitions, {q}.retention_floors, {q}.log_segments, {q}.queues")
 
 
 def nodes(plan):
@@ -185,6 +192,133 @@ def test_L19_B56_pinned_partitions_are_rechecked_for_a_few_buffers_each(client):
     assert client.pinned(limit=2000)[1].looked == 2000
     assert client.pinned(limit=2000)[0] == []
     assert used <= 2000 * 9 + CATALOG
+
+
+A_STEP = 60  # a lock, a look, one row, an audit row
+
+# Statements that no test above explains: arguments, and the most buffers of a second call.
+# {pid} is a partition whose one segment is two days old.
+OTHERS = {
+    "settings": ("false, 30000, 0, 200, 30000", 10),
+    "facts": ("", 200),
+    "schema_version": ("'log'", 4),
+    "gate_take": ("737001", 2),
+    "gate_release": ("737001", 2),
+    "lease_claim": ("'me', 60000, 60000, 737001", 20),
+    "lease_barrier": ("737001", 2),
+    "lease_fence": ("{fence}, 737001", 20),
+    "lease_renew": ("{fence}, 60000", 20),
+    "lease_release": ("{fence}, false, true", 20),
+    "overdue": ("now(), '{ids}'", 64 * 12),
+    "step_retention_v1": ("'{pid}', {stale}, NULL, 1000, true", A_STEP),
+    "step_retention_v2": ("'{pid}', {stale}, NULL, 1000, true", A_STEP),
+    "step_max_wait_v1": ("'{pid}', {stale}, 1000, true", A_STEP),
+    "step_max_wait_v2": ("'{pid}', {stale}, 1000, true", A_STEP),
+    "step_txns_v1": ("'{pid}', now(), 1000, true", A_STEP),
+    "step_txns_v2": ("'{pid}', now(), 1000, true", A_STEP),
+    # It has no cursor, so it looks at every partition: one buffer each and no more.
+    "step_cleanup_v1": ("{stale}, 1000", PARTITIONS * 2),
+    "step_cleanup_v2": ("{stale}, 1000, '{half}'", 4000 * 6),
+    "metrics_purge": ("{stale}, 1000", 10),
+}
+EXPLAINED = {
+    "worklist_due",
+    "worklist_scan",
+    "worklist_by_id",
+    "floors_refresh",
+    "floors_pinned",
+    "floors_walk",
+}
+NO_CYCLE = {"install_has_streams", "install_invalid_index", "install_object"}
+ANOTHER_ENGINE = {"event_prune_step"}
+METRICS = {
+    "worker_metrics": "bucket_time",
+    "queue_lag_metrics": "bucket_time",
+    "queue_parked_replica": "bucket_time",
+    "retention_history": "executed_at",
+    "system_metrics": '"timestamp"',
+}
+
+
+def test_every_statement_of_a_cycle_is_explained():
+    names = {name[: -len(".sql")] for name in os.listdir(CLIENT_SQL)}
+    assert names == set(OTHERS) | EXPLAINED | NO_CYCLE | ANOTHER_ENGINE
+
+
+def statement(name, table=None):
+    """A client statement for a log whose lease lives beside it."""
+    found = install.tokens()
+    for token in ("lease", "schema"):
+        found[f"@{token}@"] = found["@log@"]
+        found[f"@{token}_literal@"] = found["@log_literal@"]
+    if table:
+        found.update({"@table@": f"queen.{table}", "@column@": METRICS[table]})
+    return install.read(os.path.join(CLIENT_SQL, name + ".sql"), found)
+
+
+def used_by(client, name, arguments, table=None):
+    """(buffers of a call that is not the session's first, plan); nothing it did remains."""
+    client.sql(f"PREPARE explained AS {statement(name, table)}")
+    execute = "EXECUTE explained" + (f" ({arguments})" if arguments else "")
+    text = f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {execute}"
+    for _ in range(3):
+        client.sql("BEGIN")
+        plan = client.sql(text)[0][0][0]["Plan"]
+        client.sql("ROLLBACK")
+    client.sql("DEALLOCATE explained")
+    return plan["Shared Hit Blocks"] + plan["Shared Read Blocks"], plan
+
+
+def arguments_of(client, text):
+    ids = client.sql("SELECT id::text FROM queen.log_partitions ORDER BY id LIMIT 64")
+    if "{fence}" in text:
+        client.sql("SELECT queen.retention_lease_claim_v1('me', 600000, 1, 737001)")
+    fence = client.sql("SELECT max(fence) FROM queen.retention_lease")[0][0]
+    return text.format(
+        pid=ids[0][0],
+        ids="{" + ",".join(row[0] for row in ids) + "}",
+        half=HALF,
+        fence=fence,
+        stale="now() - interval '1 day'",
+    )
+
+
+def test_L4_B21_every_other_statement_reads_what_it_must(client):
+    for name, (text, most) in OTHERS.items():
+        for table in METRICS if name == "metrics_purge" else [None]:
+            used, plan = used_by(client, name, arguments_of(client, text), table)
+            assert used <= most, (name, table, used)
+            for node in nodes(plan):
+                great = node.get("Relation Name") in ("log_partitions", "log_segments", "log_txns")
+                assert not (great and node["Node Type"] == "Seq Scan"), (name, node)
+
+
+def test_B24_a_cycle_over_all_of_them_with_ten_due(big):
+    """The library's own: what is due goes, in a handful of round trips."""
+    ids = [pid for pid in some_ids(big, 100) if pid > HALF][:10]
+    big.sql(
+        "UPDATE {q}.log_segments SET created_at = now() - interval '20 days'"
+        " WHERE partition_id = ANY (%s::uuid[])",
+        ids,
+    )
+    big.sql(
+        "UPDATE {q}.retention_floors SET segments_floor = '-infinity'"
+        " WHERE partition_id = ANY (%s::uuid[])",
+        ids,
+    )
+    before = resident_kib()
+    with qret.Context(big.db.dsn, partition_cleanup=False) as context:
+        report = context.cycle()
+    assert report["segments_deleted"] + report["max_wait_evicted"] == 10
+    assert 10 <= report["partitions"] <= 20  # once a phase
+    assert report["round_trips"] < 50
+    assert resident_kib() - before < 20 * 1024
+
+
+def resident_kib():
+    """KiB of this process, which the library is part of."""
+    with open("/proc/self/status", encoding="ascii") as lines:
+        return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS:"))
 
 
 def test_L18_B07_B23_P7_dead_entries_under_a_held_snapshot_are_not_crawled(big):
