@@ -84,6 +84,10 @@ class Pair:
             self.primary.start()
         self.primary.admin("ALTER SYSTEM RESET ALL")
         self.primary.admin("SELECT pg_reload_conf()")
+        deadline = time.monotonic() + 10  # a reload reaches a session in its own time
+        while self.primary.admin("SHOW default_transaction_read_only") != [("off",)]:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
         self.db.close()
         self.primary.close_connections()
         self.db.drop()

@@ -2,6 +2,7 @@
 
 import itertools
 import threading
+import time
 
 import pytest
 
@@ -27,7 +28,7 @@ def test_lead_spans_the_cycle(stamped_db, gate):
     db = stamped_db
     spies.install(db)
     _, ids = bulk.backlog(db, 5, BATCHES // 5)
-    options = {"gate": gate, "batch_size": 1, "interval_ms": 100, "lease_ms": 100}
+    options = {"gate": gate, "batch_size": 1, "interval_ms": 1000}
     codes, over = [], threading.Event()
 
     def compete():
@@ -35,6 +36,7 @@ def test_lead_spans_the_cycle(stamped_db, gate):
         with qret.Context(dsn, **options) as second:
             while not over.is_set():
                 codes.append(second.try_cycle()[0])
+                time.sleep(0.005)
             while (code := second.try_cycle()[0]) == qret.BUSY:
                 second.wait()
             codes.append(code)
