@@ -27,6 +27,7 @@ def test_lead_spans_the_cycle(stamped_db, gate):
     """B03: two instances, fifty batches each, both at it all the time: they never interleave."""
     db = stamped_db
     spies.install(db)
+    support.slow_deletes(db, 0.005)
     _, ids = bulk.backlog(db, 5, BATCHES // 5)
     options = {"gate": gate, "batch_size": 1, "interval_ms": 1000}
     codes, over = [], threading.Event()
