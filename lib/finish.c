@@ -85,7 +85,6 @@ static void log_error(struct qret_ctx *ctx, int outcome)
 	line_text(&line, "message", ctx->error.message);
 	if (ctx->error.hint[0] != '\0')
 		line_text(&line, "hint", ctx->error.hint);
-	line_number(&line, "suppressed", ctx->log.limit[event].suppressed);
 	log_end(&ctx->log, event, &line);
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "unit.h"
 
+#include <stdio.h>
+
 #include "text.h"
 
 START_TEST(text_character_valid)
