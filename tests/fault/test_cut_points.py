@@ -92,7 +92,7 @@ def check(context, code, report, kind):
 
 
 def test_table_names_every_statement(exchanges):
-    """No kind of cut point without a row, and no row that a cycle does not come by but by chance."""
+    """No kind of cut point without a row, and none that a cycle comes by only by chance."""
     seen = {group.kind for up, down in exchanges.values() for group in wire.groups(up, down)}
     assert seen <= set(TABLE)
     assert set(TABLE) - seen <= {"floors", "renewal", "event_prune"}

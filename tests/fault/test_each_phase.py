@@ -1,4 +1,4 @@
-"""B43, B69: a phase that fails undoes and blocks no other; a backend that dies in it is told once."""
+"""B43, B69: a phase that fails undoes and blocks no other; a backend that dies there is told."""
 
 import pytest
 
