@@ -84,7 +84,7 @@ def test_barrier_stays_owed_after_a_claim_is_given_back(db):
 
 
 def test_every_arm_has_its_turn_beside_a_busy_host(event_db):
-    """E6: overdue beside a host that is never idle, one step a cycle, of the first arm with work."""
+    """E6, B06: overdue beside a host that is never idle, one step a cycle, of the first arm with work."""
     event_db.sql(
         "INSERT INTO outbox.event (name, recorded_at, delete_when)"
         " SELECT 'e', now() - interval '200 days', w"

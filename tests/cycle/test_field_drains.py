@@ -144,6 +144,7 @@ def test_pushes_beside_a_drain_of_their_partition(db, options):
     assert bulk.count(db) == 0
     assert pusher.pushes > 20
     assert pusher.late <= 3  # the very first batch is a guess
+    assert len(sizes(db)) > 10
     assert max(sizes(db)[2:]) <= 50
 
 
