@@ -193,7 +193,8 @@ def test_idle_cycles_under_a_held_snapshot_write_a_lease_at_most(db, gate):
     assert set(changed) <= ({"retention_lease"} if gate == "lease" else set())
     # Claim, release, and the renewals that a lease of a millisecond needs.
     assert sum(changed.values()) <= 6 * (first + middle + last)
-    assert many <= few + 40
+    # Versions of the one lease row that nobody may clean away share pages.
+    assert many <= few + 40 + sum(changed.values()) / 4
     holder.rollback()
 
 
