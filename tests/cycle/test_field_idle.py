@@ -1,6 +1,6 @@
 """Field cases of cycles that have little or nothing to do: what they read, write and send.
 
-B20, B21, B44, B48, B52, B56, and L9 and L19 by what is reported. Buffers and rows, not milliseconds.
+B20, B21, B48, B52, B56, and B44, L9, L19 by what is reported. Buffers and rows, not milliseconds.
 """
 
 import time
@@ -194,7 +194,7 @@ def test_idle_cycles_under_a_held_snapshot_write_a_lease_at_most(db, gate):
     # Claim, release, and the renewals that a lease of a millisecond needs.
     assert sum(changed.values()) <= 6 * (first + middle + last)
     # Versions of the one lease row that nobody may clean away share pages.
-    assert many <= few + 40 + sum(changed.values()) / 4
+    assert many <= few + 40 + sum(changed.values()) // 4
     holder.rollback()
 
 

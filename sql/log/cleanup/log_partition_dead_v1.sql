@@ -3,11 +3,11 @@
 -- Whether a partition may be deleted: silent since before p_cutoff, empty, and nothing vetoes. NULL
 -- where there is no such partition. A NULL cutoff: false.
 --
--- The predicate of record of the partition clean-up. The clean-up's candidate scan asks the same in
--- set form and a test holds the two together; this one decides, under the locks. Each arm of the
--- CASE is a veto, cheapest first (a CASE keeps its order); OFFSET 0 keeps the planner from turning a
--- probe into a hash of the whole table. Traces are no veto: they tell of messages already consumed,
--- and nothing ever purges them.
+-- The predicate of record of the partition clean-up. The candidate scan asks the same in set form
+-- and a test holds the two together; this one decides, under the locks. Each arm of the CASE is a
+-- veto, cheapest first (a CASE keeps its order); OFFSET 0 keeps the planner from turning a probe
+-- into a hash of the whole table. Traces are no veto: they tell of messages already consumed, and
+-- nothing ever purges them.
 --
 -- Locks: none. Reads the snapshot of the statement that calls it. Runs as its caller.
 CREATE OR REPLACE FUNCTION @log@.log_partition_dead_v1(

@@ -1,7 +1,7 @@
 -- signature: retention_streams_check_v1()
 --
--- Refuses with QR003 once a state table has appeared: whether there is a streams engine was settled at
--- install. Installed where it has no state table.
+-- Refuses with QR003 once a state table has appeared: whether there is a streams engine was settled
+-- at install. Installed where it has no state table.
 --
 -- Locks: none. Reads the catalog.
 CREATE OR REPLACE FUNCTION @log@.retention_streams_check_v1()
