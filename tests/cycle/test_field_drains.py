@@ -46,7 +46,7 @@ def test_tight_statement_timeout_makes_progress_every_cycle(db):
     slow_rows(db, 0.002)
     db.sql("UPDATE pg_class SET reltuples = -1, relpages = 0 WHERE relname = 'log_segments'")
     left = bulk.count(db)
-    with qret.Context(db.dsn, statement_timeout_ms=120, cycle_budget_ms=400) as context:
+    with qret.Context(db.dsn, statement_timeout_ms=120, cycle_budget_ms=1200) as context:
         for _ in range(2):
             code, report = context.try_cycle()
             assert code in (qret.BUDGET, qret.PARTIAL), context.message
@@ -156,7 +156,8 @@ def test_pushes_beside_a_drain_that_never_looks_at_the_time(db):
         with db.connect().cursor() as cursor:
             for _ in range(2):
                 cursor.execute(
-                    "SELECT queen.log_retention_step_v1(%s, now() - interval '1 minute', NULL, 500)",
+                    "SELECT queen.log_retention_step_v1(%s, now() - interval '1 minute',"
+                    " NULL, 500)",
                     (pid,),
                 )
     assert pusher.late > 5
