@@ -158,7 +158,8 @@ struct qret_cycle_report {
 	int64_t rows_poison;           /* events with an unusable time, left alone */
 	int64_t consecutive_failures; /* cycles in a row that ended in an error, this one included */
 	int64_t last_success_us; /* wall clock of the server at the last good cycle; 0: none yet */
-	int64_t oldest_overdue_us; /* how far past its cutoff the oldest row left is; 0: none known */
+	/* how far past its cutoff the oldest row left is, as of the last cycle that ended well; 0: none */
+	int64_t oldest_overdue_us;
 };
 
 /* A descriptor to poll. Frozen: it travels in arrays. Since 0.1.0. */

@@ -272,18 +272,19 @@ int qret_gate_release(struct qret_ctx *ctx)
 
 int qret_cycle_begin(struct qret_ctx *ctx)
 {
-	int64_t failures, last_success_us;
+	struct qret_cycle_report last;
 	int rc = enter_server(ctx);
 
 	if (rc != QRET_DONE)
 		return rc;
-	failures = ctx->report.consecutive_failures;
-	last_success_us = ctx->report.last_success_us;
+	last = ctx->report;
 	memset(&ctx->report, 0, sizeof(ctx->report));
 	ctx->report.size = sizeof(ctx->report);
 	ctx->report.outcome = QRET_MORE;
-	ctx->report.consecutive_failures = failures;
-	ctx->report.last_success_us = last_success_us;
+	/* Known until this cycle knows better. */
+	ctx->report.consecutive_failures = last.consecutive_failures;
+	ctx->report.last_success_us = last.last_success_us;
+	ctx->report.oldest_overdue_us = last.oldest_overdue_us;
 	ctx->had_cycle = true;
 	cadence_started(&ctx->cadence, qret_now_us());
 	cycle_start(ctx, PLAN_CYCLE);

@@ -138,6 +138,8 @@ static void fill_report(struct qret_ctx *ctx, int outcome, int64_t now_us)
 	                                           : report->consecutive_failures;
 	if (good)
 		report->last_success_us = report->clock_us;
+	if (good && ctx->cycle.left.count == 0)
+		report->oldest_overdue_us = 0;
 }
 
 int finish(struct qret_ctx *ctx)

@@ -146,7 +146,8 @@ static const char *next_part(const struct qret_ctx *ctx, const char *part)
 static bool still_known(const struct qret_ctx *ctx)
 {
 	return ctx->cycle.plan == PLAN_STEP && phase_find(ctx->cycle.phase)->units == 0 &&
-	       ctx->facts.known && qret_now_us() - ctx->facts.read_us < FACTS_FRESH_US;
+	       ctx->facts.known && !ctx->facts.is[FACT_READ_ONLY] &&
+	       qret_now_us() - ctx->facts.read_us < FACTS_FRESH_US;
 }
 
 int state_facts(struct qret_ctx *ctx)

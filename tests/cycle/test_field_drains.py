@@ -202,6 +202,13 @@ def test_budget_smaller_than_a_batch_still_gets_one(db):
             assert report["elapsed_us"] < 2_000_000
             # Half an hour old, and kept for a minute.
             assert 1700_000_000 < report["oldest_overdue_us"] < 1800_000_000
+        db.sql("ALTER TABLE queen.log_partitions RENAME TO elsewhere")
+        code, failed = context.try_cycle()
+        assert code == qret.ERR_SCHEMA
+        assert failed["oldest_overdue_us"] == report["oldest_overdue_us"]  # the last that is known
+        db.sql("ALTER TABLE queen.elsewhere RENAME TO log_partitions")
+        context.set(cycle_budget_ms=0)
+        assert context.cycle()["oldest_overdue_us"] == 0
 
 
 def test_one_locked_partition_of_a_thousand_is_served_later(db):
