@@ -15,6 +15,7 @@
 #include "error.h"
 #include "facts.h"
 #include "floors.h"
+#include "horizon.h"
 #include "leader.h"
 #include "log.h"
 #include "metrics.h"
@@ -48,6 +49,7 @@ struct qret_ctx {
 	struct facts facts;
 	struct gate gate;
 	struct cycle cycle;
+	struct horizon horizon;
 	struct pager pager;
 	struct floors floors;
 	struct runner runner;

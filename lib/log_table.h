@@ -35,6 +35,8 @@ EVENT(PINNED, "pinned", INFO, 60, "a partition is due by age but held by its slo
       "let the group catch up, or delete it if it is abandoned")
 EVENT(ORPHAN, "orphan", WARN, 60, "dead letters or streams state of a partition that is gone; they are never deleted, and their readers find them no more",
       "look at the rows of that partition_id, and delete them if nobody needs them")
+EVENT(VACUUM_BLOCKED, "vacuum_blocked", WARN, 0, "an old snapshot keeps what was deleted in the tables, so every scan grows longer; reported once until that changes",
+      "end the transaction of that process; without a pid it is a prepared one")
 EVENT(POISON, "poison", WARN, 60, "outbox events have a time that no window can be added to; they are left alone",
       "correct or delete the rows")
 EVENT(SETTLED_LATE, "settled_late", DEBUG, 0, "a busy host deferred the prune longer than event_prune_max_defer_ms; one step ran", "nothing")

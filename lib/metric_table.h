@@ -26,6 +26,8 @@ GAUGE(ITEMS_PINNED, "qretention_items_pinned", "partitions", "", items_pinned, 1
 MET(BACKED_OFF, "qretention_items_backed_off", "partitions", "", "Partitions whose steps failed before and are tried less often.")
 MET(FUTURE_HEADS, "qretention_future_heads", "partitions", "", "How often the last cycle met a partition whose first segment is dated in the server's future.")
 MET(ORPHANS, "qretention_orphan_partitions", "partitions", "partition_cleanup", "Partitions that are gone and left dead letters or streams state, as of the last clean-up round.")
+MET(DEAD_ROWS, "qretention_dead_rows", "rows", "", "Deleted rows that VACUUM has not removed from the tables that are retained, as of the last look, one a minute.")
+MET(HELD_SNAPSHOT, "qretention_oldest_snapshot_seconds", "seconds", "", "How long the oldest transaction that this role may see has kept VACUUM from removing what was deleted since.")
 GAUGE(ROWS_POISON, "qretention_rows_poison", "events", "event_prune", rows_poison, 1, "Events with an unusable time, left alone.")
 GAUGE(CYCLE_SECONDS, "qretention_cycle_duration_seconds", "seconds", "", elapsed_us, 1000000, "How long the last cycle took.")
 GAUGE(FAILURES, "qretention_consecutive_failures", "cycles", "", consecutive_failures, 1, "Cycles in a row that ended in an error.")

@@ -99,6 +99,10 @@ static double beside_report(const struct metrics *metrics, enum metric_id id, in
 		return (double)metrics->met.future_heads;
 	case METRIC_ORPHANS:
 		return (double)metrics->met.orphans;
+	case METRIC_DEAD_ROWS:
+		return (double)metrics->met.dead_rows;
+	case METRIC_HELD_SNAPSHOT:
+		return (double)metrics->met.held_us / US_PER_SECOND;
 	case METRIC_CYCLES:
 		return 1;
 	case METRIC_CYCLES_FAILED:

@@ -11,6 +11,7 @@
 /* What is reported and else left alone. */
 struct met {
 	int64_t backed_off, future_heads;
+	int64_t dead_rows, held_us;
 	int64_t orphans, orphans_round; /* of the last whole clean-up round; of this one so far */
 };
 

@@ -59,7 +59,7 @@ int state_open(struct qret_ctx *ctx)
 
 static const char *bind_facts(struct qret_ctx *ctx, struct parameters *parameters)
 {
-	(void)parameters;
+	parameter_bool(parameters, horizon_look(ctx));
 	return context_statement(ctx, STATEMENT_FACTS);
 }
 
@@ -162,6 +162,7 @@ int state_facts(struct qret_ctx *ctx)
 	if (rc != QRET_DONE)
 		return state_no_answer(ctx, rc, &error);
 	facts_read(&ctx->facts, answer);
+	horizon_read(ctx, answer);
 	result_free(answer);
 	if (ctx->facts.is[FACT_READ_ONLY] && ctx->cycle.plan != PLAN_WORKLIST) {
 		ctx->cycle.outcome = QRET_STANDBY;

@@ -200,7 +200,7 @@ A_STEP = 60  # a lock, a look, one row, an audit row
 # {pid} is a partition whose one segment is two days old.
 OTHERS = {
     "settings": ("false, 30000, 0, 200, 30000", 10),
-    "facts": ("", 200),
+    "facts": ("true", 200),
     "schema_version": ("'log'", 4),
     "gate_take": ("737001", 2),
     "gate_release": ("737001", 2),

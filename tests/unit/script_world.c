@@ -23,6 +23,7 @@ const char *world_facts(bool second_steps)
 		length += snprintf(answer + length, sizeof(answer) - (size_t)length, " %c",
 		                   is ? 't' : 'f');
 	}
+	snprintf(answer + length, sizeof(answer) - (size_t)length, " - - -");
 	return answer;
 }
 

@@ -14,14 +14,14 @@ static struct qret_ctx *begin_scripted(const struct script_entry *entries, size_
 	return world.ctx;
 }
 
-#define FACTS_V1 "@1700000000000000 f t f t f t t t t f f f f f f"
+#define FACTS_V1 "@1700000000000000 f t f t f t t t t f f f f f f - - -"
 
 /* One cycle, statement by statement. */
 START_TEST(cycle_sequence)
 {
 	const struct script_entry entries[] = {
 		{ "settings", "f 30000 500 200 30000", "10", 0, 0, 1 },
-		{ "facts", "", FACTS_V1, 0, 0, 1 },
+		{ "facts", "t", FACTS_V1, 0, 0, 1 },
 		{ "schema_version", "'log", "1", 0, 0, 1 },
 		{ "gate_take", "737001", "t", 0, 0, 1 },
 		{ "worklist_scan", "- - 1000",
@@ -159,7 +159,7 @@ END_TEST
 
 START_TEST(cycle_standby)
 {
-	static const char standby[] = "@1700000000000000 t t f t f t t t t f f f f f f";
+	static const char standby[] = "@1700000000000000 t t f t f t t t t f f f f f f - - -";
 	const struct script_entry entries[] = {
 		{ .statement = "settings", .answer = "10" },
 		{ .statement = "facts", .answer = standby },
@@ -227,7 +227,7 @@ START_TEST(cycle_foreign_functions)
 	const struct script_entry entries[] = {
 		{ .statement = "settings", .answer = "10" },
 		{ .statement = "facts",
-		  .answer = "@1700000000000000 f t f f f t t t t f f f f f f" },
+		  .answer = "@1700000000000000 f t f f f t t t t f f f f f f - - -" },
 		{ .statement = "gate_take", .answer = "f" },
 	};
 
@@ -451,6 +451,48 @@ START_TEST(cycle_failures_in_a_row)
 }
 END_TEST
 
+static const char *blocked_by;
+
+static const char *facts_of_a_blocked_server(struct script_call *call)
+{
+	static char facts[256];
+
+	if (strcmp(call->statement, "facts") != 0)
+		return NULL;
+	snprintf(facts, sizeof(facts), "%.*s %s", (int)strlen(world_facts(true)) - 6,
+	         world_facts(true), strcmp(call->parameters, "t") == 0 ? blocked_by : "- - -");
+	return facts;
+}
+
+static void look_a_minute_later(const char *blocked, int told)
+{
+	blocked_by = blocked;
+	script_pass_ms(61000);
+	ck_assert_int_eq(world_cycle(&report), QRET_DONE);
+	ck_assert_int_eq(world_logged("event=vacuum_blocked"), told);
+}
+
+/* B23, B84: an old snapshot over many dead rows is told once until it ends, and looked for once a minute. */
+START_TEST(cycle_vacuum_blocked)
+{
+	world_begin(0, 0);
+	ck_assert_int_eq(qret_set_option(world.ctx, "interval_ms", "1000"), QRET_DONE);
+	world.before = facts_of_a_blocked_server;
+	look_a_minute_later("9999 1000000 42", 0);
+	look_a_minute_later("10000 999999 42", 0);
+	blocked_by = "10000 1000000 42";
+	ck_assert_int_eq(world_cycle(&report), QRET_DONE);
+	ck_assert_int_eq(world_logged("event=vacuum_blocked"), 0);
+	look_a_minute_later(blocked_by, 1);
+	ck_assert_int_eq(world_logged("dead_rows=10000 held_ms=1000 pid=42"), 1);
+	look_a_minute_later("20000 2000000 42", 1);
+	look_a_minute_later("20000 - -", 1);
+	look_a_minute_later("- - -", 1);
+	look_a_minute_later("20000 2000000 -", 2);
+	world_end();
+}
+END_TEST
+
 START_TEST(cycle_report_in_mid_cycle)
 {
 	struct qret_cycle_report running = { .size = sizeof(running) };
@@ -536,6 +578,7 @@ int main(void)
 		                 cycle_detach_under_the_gate_taints,
 		                 cycle_lost_gate_is_noticed,
 		                 cycle_failures_in_a_row,
+		                 cycle_vacuum_blocked,
 		                 cycle_report_in_mid_cycle,
 		                 cycle_next_is_an_interval_later,
 		                 cycle_unreachable_backs_off,
