@@ -50,19 +50,26 @@ finish()
 	exit $failed
 }
 
-# A bare chroot has no /proc; valgrind and the memory test read it. Taken away again at the end.
-proc_mounted=no
-mount_proc()
+# A bare chroot has no /proc, which valgrind and the memory test read, and no terminals, which the
+# program's tests want. Taken away again at the end.
+mounted=
+mount_bare()
 {
-	if [ ! -e /proc/self/maps ] && [ "$(id -u)" -eq 0 ] && mount -t proc proc /proc; then
-		proc_mounted=yes
+	[ "$(id -u)" -eq 0 ] || return 0
+	if [ ! -e /proc/self/maps ] && mount -t proc proc /proc; then
+		mounted="/proc"
+	fi
+	if [ -d /dev/pts ] && [ ! -e /dev/pts/ptmx ] && mount -t devpts devpts /dev/pts; then
+		mounted="$mounted /dev/pts"
 	fi
 }
 
-umount_proc()
+umount_bare()
 {
-	[ $proc_mounted = no ] || umount -l /proc
-	proc_mounted=no
+	for folder in $mounted; do
+		umount -l "$folder"
+	done
+	mounted=
 }
 
 # A suite that needs more than the others names it in tests/<suite>/packages, one a line.
@@ -154,10 +161,10 @@ if [ -z "$wanted" ]; then
 	wanted="format clang unit valgrind pytest"
 fi
 
-trap umount_proc EXIT
+trap umount_bare EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
-mount_proc
+mount_bare
 stage packages packages || finish
 stage build build_gcc || finish
 paths=

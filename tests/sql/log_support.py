@@ -15,6 +15,11 @@ CLIENT_SQL = os.path.join(install.SQL, "client")
 KEPT_TABLES = ("queues", "log_dlq", "message_traces")
 
 
+def shown(answer):
+    """What a clean-up step did, without what it only reports."""
+    return {key: answer[key] for key in ("deleted", "last", "done")}
+
+
 class Log:
     """One connection to a database with the broker's tables, and rows made to measure."""
 

@@ -6,7 +6,7 @@ import uuid
 import psycopg2
 import pytest
 
-from sql.log_support import DAY, Log, source
+from sql.log_support import DAY, Log, shown, source
 
 HOUR = 3600
 STATE_VETO = '"queen".retention_streams_state_v1(p.id, false) IS NOT NULL'
@@ -102,11 +102,6 @@ VETOES = {
         "false",
     ),
 }
-
-
-def shown(answer):
-    """Without what is only reported."""
-    return {key: answer[key] for key in ("deleted", "last", "done")}
 
 
 def mutate(log, clause, replacement):
