@@ -124,10 +124,11 @@ unit_valgrind()
 	meson test -C build --no-rebuild --print-errorlogs --setup valgrind
 }
 
-# pytest_run PATH...: two passes, since some tests want the machine for themselves.
+# pytest_run PATH...: two passes, since some tests want the machine for themselves. One process more
+# than there are cores, since tests of time limits mostly wait.
 pytest_run()
 {
-	jobs=${QRETENTION_JOBS:-$(nproc)}
+	jobs=${QRETENTION_JOBS:-$(($(nproc) + 1))}
 	[ "$jobs" -le 4 ] || jobs=4
 	PYTHONPYCACHEPREFIX="$PWD/build/pycache" PYTHONFAULTHANDLER=1
 	export PYTHONPYCACHEPREFIX PYTHONFAULTHANDLER
