@@ -1,4 +1,4 @@
-"""Runs the rows asked for, prints the table, and after a full run writes it to RESULTS.md."""
+"""Runs the rows asked for, prints the table, and writes it to RESULTS.md after a full run, or where asked to."""
 
 import argparse
 import datetime
@@ -28,25 +28,34 @@ SMOKE = Scale(share=0.002, rounds=1, smoke=True)
 
 def arguments():
     parser = argparse.ArgumentParser(prog="tests/bench/run", description=__doc__)
-    parser.add_argument("ids", nargs="*", metavar="ID", help=", ".join(ROWS))
+    parser.add_argument(
+        "ids", nargs="*", metavar="ID[@SHARE]", help=", ".join(ROWS) + "; P8@0.1: a tenth of its size"
+    )
+    parser.add_argument("--write", action="store_true", help="write RESULTS.md with these rows")
     parser.add_argument("--smoke", action="store_true", help="small: whether it runs, not how fast")
     parser.add_argument("--scale", type=float, default=1.0, help="share of the full size")
     parser.add_argument("--rounds", type=int, default=3, help="alternating rounds; the median counts")
     chosen = parser.parse_args()
-    chosen.ids = [name.upper() for name in chosen.ids] or list(ROWS)
-    unknown = [name for name in chosen.ids if name not in ROWS]
-    if unknown:
-        parser.error(f"no such row: {', '.join(unknown)}")
+    chosen.sizes = {}
+    for word in chosen.ids or ROWS:
+        name, _, share = word.upper().partition("@")
+        if name not in ROWS:
+            parser.error(f"no such row: {word}")
+        try:
+            chosen.sizes[name] = float(share or chosen.scale)
+        except ValueError:
+            parser.error(f"no share of the full size: {word}")
     return chosen
 
 
-def run(bench, ids, scale, say=print):
-    """The rows in order, printed as they come."""
+def run(bench, scales, say=print, keep=lambda rows: None):
+    """The rows in order, printed and kept as they come; scales: {id: Scale}."""
     rows = []
-    for name in ids:
+    for name, scale in scales.items():
         begun = time.monotonic()
         row = ROWS[name](bench, scale)
         rows.append(row)
+        keep(rows)
         say(f"{row.id:4} {'yes' if row.ok else 'NO ':3}  {row.reached}")
         say(f"          {row.what}")
         say(f"          to reach: {row.to_reach}  ({time.monotonic() - begun:.0f} s)")
@@ -85,16 +94,22 @@ def results(rows: "list[Row]", facts):
 
 def main():
     chosen = arguments()
-    scale = SMOKE if chosen.smoke else Scale(chosen.scale, chosen.rounds)
-    full = not chosen.smoke and scale.share == 1.0 and chosen.ids == list(ROWS)
+    scales = {
+        name: SMOKE if chosen.smoke else Scale(share, chosen.rounds)
+        for name, share in chosen.sizes.items()
+    }
+    full = set(scales) == set(ROWS) and all(scale.share == 1.0 for scale in scales.values())
     with server.Server() as bench:
         facts = server.facts(bench)
         for name, value in facts:
             print(f"{name}: {value}")
-        rows = run(bench, chosen.ids, scale, lambda text: print(text, flush=True))
-    if full:
-        with open(RESULTS, "w", encoding="utf-8") as file:
-            file.write(results(rows, facts))
+
+        def keep(rows):
+            if full or chosen.write:
+                with open(RESULTS, "w", encoding="utf-8") as file:
+                    file.write(results(rows, facts))
+
+        rows = run(bench, scales, lambda text: print(text, flush=True), keep)
     return 0 if chosen.smoke or all(row.ok for row in rows) else 1
 
 

@@ -16,7 +16,7 @@ def bench():
 
 
 def run(bench, name):
-    row = main.run(bench, [name], main.SMOKE, lambda text: None)[0]
+    row = main.run(bench, {name: main.SMOKE}, lambda text: None)[0]
     assert row.id == name and row.reached
     return row.numbers
 
