@@ -67,6 +67,7 @@ def run(bench, scales, say=print, keep=lambda rows: None):
 def results(rows: "list[Row]", facts):
     """RESULTS.md."""
     today = datetime.date.today().isoformat()
+    rows = sorted(rows, key=lambda row: list(ROWS).index(row.id))
     lines = [
         "# Results",
         "",
