@@ -50,8 +50,8 @@ finish()
 	exit $failed
 }
 
-# A bare chroot has no /proc, which valgrind and the memory test read, and no terminals, which the
-# program's tests want. Taken away again at the end.
+# A bare chroot has no /proc, which valgrind and the memory test read, no terminals, which the
+# program's tests want, and no memory to keep a test's database in. Taken away again at the end.
 mounted=
 mount_bare()
 {
@@ -61,6 +61,9 @@ mount_bare()
 	fi
 	if [ -d /dev/pts ] && [ ! -e /dev/pts/ptmx ] && mount -t devpts devpts /dev/pts; then
 		mounted="$mounted /dev/pts"
+	fi
+	if [ -d /dev/shm ] && ! mountpoint -q /dev/shm && mount -t tmpfs tmpfs /dev/shm; then
+		mounted="$mounted /dev/shm"
 	fi
 }
 
