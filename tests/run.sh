@@ -60,10 +60,10 @@ mount_bare()
 		mounted="/proc"
 	fi
 	if [ -d /dev/pts ] && [ ! -e /dev/pts/ptmx ] && mount -t devpts devpts /dev/pts; then
-		mounted="$mounted /dev/pts"
+		mounted="/dev/pts $mounted"
 	fi
 	if [ -d /dev/shm ] && ! mountpoint -q /dev/shm && mount -t tmpfs tmpfs /dev/shm; then
-		mounted="$mounted /dev/shm"
+		mounted="/dev/shm $mounted"
 	fi
 }
 
