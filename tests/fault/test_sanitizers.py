@@ -68,6 +68,7 @@ def test_cuts_under_address_sanitizer(exchange, tmp_path):
                 process.kill()
 
 
+@pytest.mark.alone  # beside others it is stopped before it is connected
 def test_threads_under_thread_sanitizer(db, tmp_path):
     """Two contexts, stopped, resumed and busied from two other threads, while there is work."""
     command = sanitizers.host("threads", "thread", tmp_path)
