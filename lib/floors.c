@@ -20,7 +20,7 @@
 #define PINNED_SHARE_LEAST 500
 #define PINNED_PAGE_MOST   10000
 #define WALK_ROUND_US      (20LL * 3600 * US_PER_SECOND) /* each partition within a day */
-#define WALK_SHARE_LEAST   32 /* so a small log is looked at whole in every cycle */
+#define WALK_SHARE_LEAST   8 /* so a small log is looked at whole in every cycle */
 #define WALK_PAGE_MOST     1000
 
 int floors_init(struct floors *floors)

@@ -70,12 +70,10 @@ def crowd(db, partitions, age_seconds, queues=100, segments=1, txns=True, known=
         )
     if known:
         db.sql(
-            "UPDATE queen.retention_floors SET look_xid = NULL,"
-            " segments_floor = now() - make_interval(secs => %s),"
-            " txns_floor = CASE WHEN %s THEN now() - make_interval(secs => %s) ELSE now() END",
-            age_seconds,
+            "UPDATE queen.retention_floors AS f SET look_xid = NULL,"
+            " segments_floor = s.created_at, txns_floor = CASE WHEN %s THEN s.created_at ELSE now() END"
+            " FROM queen.log_segments AS s WHERE s.partition_id = f.partition_id AND s.base_offset = 0",
             txns,
-            age_seconds,
         )
 
 
