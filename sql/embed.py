@@ -4,8 +4,8 @@
 
     embed.py SQL_FOLDER OUTPUT.c OUTPUT.h
 
-client/*.sql become statements (enum STATEMENT_<NAME>); <part>/install.list become the install
-lists of the parts, `include` lines flattened. The comments of statements are left out: they would
+client/*.sql become statements (enum STATEMENT_<NAME>), with client/shared/NAME.sql for a line
+@shared:NAME@; <part>/install.list become the install lists of the parts, `include` lines flattened. The comments of statements are left out: they would
 travel with every call. Those of functions stay in what is installed.
 """
 import pathlib
@@ -40,6 +40,15 @@ def c_string(text):
 def without_comments(text):
     kept = [line for line in text.splitlines() if not line.lstrip().startswith("--")]
     return "\n".join(kept).strip().rstrip(";") + "\n"
+
+
+def statement_text(path):
+    """A statement of client/ as it is sent, its tokens still in it."""
+
+    def shared(found):
+        return without_comments((path.parent / "shared" / f"{found[1]}.sql").read_text())
+
+    return re.sub(r"^@shared:(\w+)@\n", shared, without_comments(path.read_text()), flags=re.M)
 
 
 def read_list(path, part_folder):
@@ -83,7 +92,7 @@ def main():
     out = ["/* Made from the SQL tree at build time. */", f'#include "{header.name}"', ""]
     out.append("const char *const sql_statements[STATEMENT_COUNT] = {")
     for path in statements:
-        out.append(f"[STATEMENT_{path.stem.upper()}] =\n{c_string(without_comments(path.read_text()))},")
+        out.append(f"[STATEMENT_{path.stem.upper()}] =\n{c_string(statement_text(path))},")
     out.append("};")
     out.append("")
     for part in PARTS:
@@ -119,4 +128,5 @@ def main():
     write(header, head)
 
 
-main()
+if __name__ == "__main__":
+    main()

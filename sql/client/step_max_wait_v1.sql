@@ -27,15 +27,4 @@ WITH guard AS MATERIALIZED (
            END AS answer
     FROM guard
 )
-SELECT
-    COALESCE((call.answer OPERATOR(pg_catalog.->>) 'deleted')::pg_catalog.int8, 0) AS deleted,
-    COALESCE(GREATEST((call.answer OPERATOR(pg_catalog.->>) 'new_log_start')::pg_catalog.int8
-        OPERATOR(pg_catalog.-) call.before, 0), 0) AS messages,
-    COALESCE((call.answer OPERATOR(pg_catalog.->>) 'new_log_start')::pg_catalog.int8, -1)
-        AS watermark,
-    COALESCE((call.answer OPERATOR(pg_catalog.->>) 'done')::pg_catalog.bool, false) AS done,
-    (pg_catalog.date_part('epoch', pg_catalog.clock_timestamp() OPERATOR(pg_catalog.-)
-        pg_catalog.statement_timestamp()) OPERATOR(pg_catalog.*) 1000000)::pg_catalog.int8
-        AS elapsed_us,
-    call.refused
-FROM call
+@shared:step_answer_v1@

@@ -10,14 +10,6 @@
 -- the future.
 --
 -- Locks, transaction and errors (QR001, QR004, QR006): those of the function.
-SELECT
-    s.deleted,
-    s.messages,
-    s.watermark,
-    s.done,
-    (pg_catalog.date_part('epoch', pg_catalog.clock_timestamp() OPERATOR(pg_catalog.-)
-        pg_catalog.statement_timestamp()) OPERATOR(pg_catalog.*) 1000000)::pg_catalog.int8
-        AS elapsed_us,
-    s.refused
+@shared:step_answer_v2@
 FROM @log@.log_txns_purge_core_v2($1::pg_catalog.uuid, $2::pg_catalog.timestamptz,
     $3::pg_catalog.int4, $4::pg_catalog.bool) AS s

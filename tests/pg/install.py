@@ -3,7 +3,9 @@
 For tests of the SQL itself, which try files and parts of files before any library carries them.
 Fixtures and the tests of the library install through the library."""
 
+import importlib.util
 import os
+import pathlib
 import re
 import time
 
@@ -86,6 +88,14 @@ def entries(part, listing="install.list"):
                 yield from entries(part, words[1])
             else:
                 yield words[0], os.path.join(folder, words[1])
+
+
+def client_text(name):
+    """A statement of sql/client as the build embeds it, its tokens still in it."""
+    spec = importlib.util.spec_from_file_location("embed", os.path.join(SQL, "embed.py"))
+    embed = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(embed)
+    return embed.statement_text(pathlib.Path(SQL, "client", name))
 
 
 def read(path, replacements):

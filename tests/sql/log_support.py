@@ -11,7 +11,6 @@ from pg import install
 
 DAY = 86400
 LOG_SQL = os.path.join(install.SQL, "log")
-CLIENT_SQL = os.path.join(install.SQL, "client")
 KEPT_TABLES = ("queues", "log_dlq", "message_traces")
 
 
@@ -233,9 +232,8 @@ def source(path, **settings):
 
 
 def client_statement(name, **replacements):
-    """A file of sql/client with its tokens replaced, for Log.execute()."""
-    with open(os.path.join(CLIENT_SQL, name), encoding="utf-8") as text:
-        body = "".join(line for line in text if not line.startswith("--"))
+    """A statement of sql/client with its tokens replaced, for Log.execute()."""
+    body = install.client_text(name)
     for token, value in replacements.items():
         body = body.replace(f"@{token}@", value)
     return body

@@ -10,7 +10,7 @@ import pytest
 
 from pg import install, qret
 from sql.floors_client import HINTS, Client, Cycle
-from sql.log_support import CLIENT_SQL, DAY, Log
+from sql.log_support import DAY, Log
 
 PARTITIONS = 100_000
 QUEUES = 20
@@ -241,7 +241,7 @@ METRICS = {
 
 
 def test_every_statement_of_a_cycle_is_explained():
-    names = {name[: -len(".sql")] for name in os.listdir(CLIENT_SQL)}
+    names = {name[: -len(".sql")] for name in os.listdir(os.path.join(install.SQL, "client")) if name.endswith(".sql")}
     assert names == set(OTHERS) | EXPLAINED | NO_CYCLE | ANOTHER_ENGINE
 
 
@@ -253,7 +253,7 @@ def statement(name, table=None):
         found[f"@{token}_literal@"] = found["@log_literal@"]
     if table:
         found.update({"@table@": f"queen.{table}", "@column@": METRICS[table]})
-    return install.read(os.path.join(CLIENT_SQL, name + ".sql"), found)
+    return install.substitute(install.client_text(name + ".sql"), found)
 
 
 def used_by(client, name, arguments, table=None):
