@@ -1,0 +1,70 @@
+"""E1, E3: what commits between two statements of one batch, each at its own worst moment."""
+
+from event import fire
+from event.outbox import DAY, WINDOW
+
+OLD = WINDOW + DAY
+
+
+class Stopped:
+    """A step of the prune that stops before one statement of one of its functions."""
+
+    def __init__(self, outbox, function, statement):
+        self.outbox = outbox
+        outbox.sql(fire.SCHEMA)
+        text = fire.source(outbox, function, halts=(statement,))
+        assert "fire.halt" in text, statement
+        outbox.db.sql(text)
+        self.pruner = fire.Actor(outbox.db.dsn)
+        self.gate = fire.Actor(outbox.db.dsn)
+
+    def __enter__(self):
+        self.gate.run("SELECT pg_advisory_lock(%s)", fire.GATE)
+        return self
+
+    def __exit__(self, *error):
+        self.pruner.close()
+        self.gate.close()
+
+    def _waits(self, pid):
+        return self.outbox.one(
+            "SELECT count(*) > 0 FROM pg_locks WHERE pid = %s AND NOT granted", pid
+        )
+
+    def start(self, arm, rows=5000):
+        self.pruner.send(
+            "SELECT outbox.event_prune_limited_v1(%s, %s, %s, %s, NULL, 500)",
+            arm, self.outbox.now, WINDOW, rows,
+        )
+        assert not self.pruner.settle(self._waits), "the statement was not reached"
+
+    def finish(self):
+        self.gate.run("SELECT pg_advisory_unlock(%s)", fire.GATE)
+        self.pruner.finish()
+        if self.pruner.error:
+            raise self.pruner.error
+        return self.pruner.cursor.fetchone()[0]
+
+
+def test_E1_deliveries_added_while_a_batch_is_cut_to_what_fits(outbox):
+    """Counted up to the bound and deleted up to the bound would be as many, with one left over."""
+    first, second, third = (outbox.event(age=OLD - n) for n in range(3))
+    outbox.fan_out(first, 8)
+    outbox.fan_out(third, 5)
+    writer = outbox.db.connect(autocommit=False).cursor()
+    writer.execute(outbox.named("SELECT FROM {event} WHERE id = %s FOR KEY SHARE"), (second,))
+    with Stopped(outbox, fire.BATCH, "        IF taken = 0 THEN") as step:
+        step.start("default_window", rows=10)
+        for number, status in enumerate(("succeeded", "succeeded", "pending")):
+            writer.execute(
+                outbox.named(
+                    "INSERT INTO {delivery} (event_id, receiver_key, status, succeeded_at)"
+                    " VALUES (%s, %s, %s, %s)"
+                ),
+                (second, f"r{number}", status, outbox.now if status == "succeeded" else None),
+            )
+        writer.connection.commit()
+        answer = step.finish()
+    assert outbox.deliveries(second) == 3
+    assert outbox.events() == {second, third}
+    assert (answer["events"], answer["deliveries"], answer["failed"]) == (1, 8, 0)
