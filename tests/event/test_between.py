@@ -1,5 +1,9 @@
 """E1, E3: what commits between two statements of one batch, each at its own worst moment."""
 
+from datetime import timedelta
+
+import pytest
+
 from event import fire
 from event.outbox import DAY, WINDOW
 
@@ -68,3 +72,20 @@ def test_E1_deliveries_added_while_a_batch_is_cut_to_what_fits(outbox):
     assert outbox.deliveries(second) == 3
     assert outbox.events() == {second, third}
     assert (answer["events"], answer["deliveries"], answer["failed"]) == (1, 8, 0)
+
+
+@pytest.mark.parametrize("status", ["succeeded", "dead"])
+def test_E3_a_first_success_between_the_count_and_the_delete_is_kept(outbox, status):
+    """Dated before everybody's newest: a receiver that has none is not behind it."""
+    outbox.event("succeeded", "dead", "orphaned", age=OLD)
+    earlier = outbox.now - timedelta(minutes=1)
+    with Stopped(outbox, fire.BATCH, "    BEGIN\n") as step:
+        step.start("default_window")
+        outbox.sql(
+            "UPDATE {delivery} SET status = %s, succeeded_at = %s WHERE receiver_key = 'r2'",
+            status, earlier,
+        )
+        step.finish()
+    outbox.prune()
+    assert outbox.events() == set()
+    assert outbox.last_successes() == {"r1": outbox.now, "r2": earlier}

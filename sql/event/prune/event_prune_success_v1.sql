@@ -2,7 +2,7 @@
 --
 -- Records receivers' newest successes, each only if it is later than what is recorded.
 --
--- p_receivers, p_newest  one entry a receiver
+-- p_receivers, p_newest  one entry a receiver; NULL for one that never succeeded
 --
 -- Locks: the receivers' rows, in the order of the keys by their bytes, so that two prunes never
 -- wait for each other both. Last in its transaction, so that what others wait for is held for one
@@ -41,7 +41,7 @@ BEGIN
     INSERT INTO @success_table@ AS s (receiver_key, last_succeeded_at)
     SELECT n.receiver, n.newest
     FROM unnest(p_receivers, p_newest) AS n (receiver, newest)
-    WHERE NOT EXISTS (
+    WHERE n.newest IS NOT NULL AND NOT EXISTS (
         SELECT FROM @success_table@ AS k
         WHERE k.receiver_key = n.receiver AND k.last_succeeded_at >= n.newest
     )
