@@ -313,6 +313,107 @@ START_TEST(phase_prune_not_after_the_end)
 }
 END_TEST
 
+static const char *failing_arm, *failing_answer;
+
+/* An outbox of which one arm fails. */
+static const char *lame_outbox(struct script_call *call)
+{
+	const char *answer = outbox(call);
+
+	if (strcmp(call->statement, "event_prune_step") == 0 &&
+	    strncmp(call->parameters, failing_arm, strlen(failing_arm)) == 0 && answer == NULL)
+		return failing_answer;
+	return answer;
+}
+
+static void begin_lame(const char *arm, const char *answer)
+{
+	begin();
+	answers_left = 0;
+	failing_arm = arm;
+	failing_answer = answer;
+	world.before = lame_outbox;
+}
+
+/* One arm that always fails does not have every later round beside a busy host to itself. */
+START_TEST(phase_prune_beside_a_busy_host_and_a_failing_arm)
+{
+	static const char *const all[] = { "'succeeded", "'settled", "'own_window",
+		                           "'default_window" };
+
+	for (size_t failing = 0; failing < COUNT_OF(all); failing++) {
+		begin_lame(all[failing], "ERROR 55P03 locked");
+		world_set("event_prune_interval_ms", "60000");
+		world_set("event_prune_max_defer_ms", "600000");
+		qret_set_busy(world.ctx, 1);
+		world_cycle(&report);
+		for (int round = 0; round < 4; round++) {
+			script_pass_ms(700000);
+			arms[0] = '\0';
+			world_cycle(&report);
+			for (size_t i = 0; i < COUNT_OF(all); i++)
+				ck_assert_contains(arms, all[i]);
+		}
+		world_end();
+	}
+}
+END_TEST
+
+/* A whole prune leaves nothing for a later round to go on with: that begins with the first arm. */
+START_TEST(phase_prune_round_after_a_whole_one)
+{
+	begin();
+	world_set("event_prune_interval_ms", "60000");
+	world_set("event_prune_max_defer_ms", "600000");
+	qret_set_busy(world.ctx, 1);
+	world_cycle(&report);
+	script_pass_ms(700000);
+	arm_answer = "5 5 0 0 0 - t 100 0 -";
+	answers_left = 1;
+	world_cycle(&report);
+	ck_assert_int_eq(report.events_succeeded, 5);
+	qret_set_busy(world.ctx, 0);
+	world_cycle(&report);
+	ck_assert_contains(arms, "'default_window");
+	qret_set_busy(world.ctx, 1);
+	script_pass_ms(700000);
+	arms[0] = '\0';
+	world_cycle(&report);
+	ck_assert_contains(arms, "'succeeded");
+	world_end();
+}
+END_TEST
+
+/* Where an arm fails half way, the next does not begin at that one's cursor. */
+START_TEST(phase_prune_cursor_of_a_failed_arm)
+{
+	begin_lame("'succeeded", "ERROR 55P03 locked");
+	arm_answer = "3 9 0 0 0 'c1 f 100 0 -";
+	answers_left = 1;
+	ck_assert_int_eq(world_cycle(&report), QRET_PARTIAL);
+	ck_assert_contains(arms, "'succeeded @1700000000000000 7776000 5000 'c1 500|");
+	ck_assert_contains(arms, "'settled @1700000000000000 7776000 5000 - 500|");
+	world_end();
+}
+END_TEST
+
+/* By hand: events that failed alone are told, also where nothing else is due by any arm. */
+START_TEST(phase_prune_step_by_hand_that_fails)
+{
+	struct qret_step_result result = { .size = sizeof(result) };
+
+	begin();
+	arm_answer = "0 0 0 0 0 - t 100 2 '23503_still_referenced";
+	answers_left = 1;
+	ck_assert_int_eq(qret_step(world.ctx, QRET_PHASE_EVENT_PRUNE, NULL, &result), QRET_PARTIAL);
+	ck_assert_int_eq(result.done, 0);
+	ck_assert_str_eq(qret_error_sqlstate(world.ctx), "23503");
+	ck_assert_int_eq(qret_step(world.ctx, QRET_PHASE_EVENT_PRUNE, NULL, &result), QRET_DONE);
+	ck_assert_int_eq(result.done, 1);
+	world_end();
+}
+END_TEST
+
 START_TEST(phase_prune_switched_off)
 {
 	begin();
@@ -418,6 +519,10 @@ int main(void)
 		                 phase_prune_beside_a_log_that_uses_up_the_budget,
 		                 phase_prune_beside_a_log_that_fails,
 		                 phase_prune_not_after_the_end,
+		                 phase_prune_beside_a_busy_host_and_a_failing_arm,
+		                 phase_prune_round_after_a_whole_one,
+		                 phase_prune_cursor_of_a_failed_arm,
+		                 phase_prune_step_by_hand_that_fails,
 		                 phase_prune_switched_off,
 		                 phase_cleanup_follows_its_cursor,
 		                 phase_metrics_purge_drains,
