@@ -90,9 +90,15 @@ def test_E5_an_index_is_known_by_what_it_is_and_not_by_its_name(outbox):
         outbox.sql(f"CREATE INDEX retention_event_{name}_idx{suffix} ON {{event}} (name)")
         assert outbox.one(needed, name)
         outbox.sql(definition.replace(f"retention_event_{name}_idx{suffix}", f"theirs_{name}"))
-        for setting in ("timezone = 'Asia/Kathmandu'", "datestyle = 'German, DMY'"):
+        for setting in (
+            "timezone = 'Asia/Kathmandu'",
+            "datestyle = 'German, DMY'",
+            "quote_all_identifiers = on",
+            "standard_conforming_strings = off",
+        ):
             outbox.sql(f"SET {setting}")
-        assert not outbox.one(needed, name)
+            assert not outbox.one(needed, name), setting
+        outbox.sql("RESET standard_conforming_strings")
 
 
 def test_E5_a_window_of_another_reckoning_is_not_the_expiry(django):
@@ -346,6 +352,28 @@ def test_L12_every_function_pins_its_path(event_db):
         )
         == []
     )
+
+
+def test_B77_no_function_depends_on_how_strings_are_read(event_db):
+    assert (
+        event_db.sql(
+            "SELECT p.oid::regprocedure FROM pg_proc AS p"
+            " WHERE p.pronamespace = 'outbox'::regnamespace AND strpos(p.prosrc, chr(92)) > 0"
+            " AND NOT 'standard_conforming_strings=on' = ANY (COALESCE(p.proconfig, '{}'))"
+        )
+        == []
+    )
+
+
+def test_B77_steps_where_strings_are_read_as_they_once_were(outbox):
+    locked, *free = (outbox.event("succeeded", age=OLD - n) for n in range(5))
+    outbox.sql("SET standard_conforming_strings = off")
+    outbox.sql("SET escape_string_warning = off")
+    with outbox.db.connect(autocommit=False).cursor() as other:
+        other.execute(outbox.named("SELECT FROM {event} WHERE id = %s FOR UPDATE"), (locked,))
+        outbox.drain("default_window", rows=1)
+        other.connection.rollback()
+    assert outbox.events() == {locked} and free
 
 
 def test_B77_steps_under_a_hostile_search_path(outbox):
