@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+import psycopg2
 import pytest
 
 from event import fire
@@ -89,3 +90,31 @@ def test_E3_a_first_success_between_the_count_and_the_delete_is_kept(outbox, sta
     outbox.prune()
     assert outbox.events() == set()
     assert outbox.last_successes() == {"r1": outbox.now, "r2": earlier}
+
+
+@pytest.mark.parametrize("policy", ["", "succeeded", "settled"])
+def test_E1_a_delivery_added_to_an_event_that_goes_fails_in_its_writer(outbox, policy):
+    """At once where the foreign key is checked at once, at the commit where it is deferred."""
+    event = outbox.event("succeeded", policy=policy, age=OLD)
+    prune = outbox.db.connect(autocommit=False).cursor()
+    prune.execute(
+        "SELECT outbox.event_prune_step_v1(%s, %s, %s, 10)",
+        (policy or "default_window", outbox.now, WINDOW),
+    )
+    assert prune.fetchone()[0]["events"] == 1
+    writer = fire.Actor(outbox.db.dsn)
+    writer.run("BEGIN")
+    writer.send(
+        outbox.named("INSERT INTO {delivery} (event_id, receiver_key, status)"
+                     " VALUES (%s, 'new', 'pending')"),
+        event,
+    )
+    waits = "SELECT count(*) > 0 FROM pg_locks WHERE pid = %s AND NOT granted"
+    if writer.settle(lambda pid: outbox.one(waits, pid)):
+        writer.send("COMMIT")
+        assert not writer.settle(lambda pid: outbox.one(waits, pid))
+    prune.connection.commit()
+    writer.finish()
+    assert isinstance(writer.error, psycopg2.errors.ForeignKeyViolation)
+    writer.close()
+    assert outbox.events() == set() and outbox.deliveries() == 0
