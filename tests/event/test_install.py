@@ -344,14 +344,48 @@ def test_B78_nothing_is_for_everybody(event_db):
 
 
 def test_L12_every_function_pins_its_path(event_db):
-    assert (
-        event_db.sql(
-            "SELECT p.oid::regprocedure FROM pg_proc AS p"
-            " WHERE p.pronamespace = 'outbox'::regnamespace AND p.prokind = 'f'"
-            " AND NOT 'search_path=pg_catalog, pg_temp' = ANY (COALESCE(p.proconfig, '{}'))"
-        )
-        == []
+    """But two, which are no calls where they are used; and name everything by its schema."""
+    calls = {
+        "event_prune_terminal_v1": "e.name",
+        "event_prune_due_v1": "e.name, now(), now(), e.recorded_at, e.retention_seconds,"
+        " e.delete_when",
+    }
+    free = event_db.sql(
+        "SELECT p.proname FROM pg_proc AS p"
+        " WHERE p.pronamespace = 'outbox'::regnamespace AND p.prokind = 'f'"
+        " AND NOT 'search_path=pg_catalog, pg_temp' = ANY (COALESCE(p.proconfig, '{}'))"
     )
+    assert {row[0] for row in free} == set(calls)
+    for name, arguments in calls.items():
+        plan = event_db.sql(
+            f"EXPLAIN VERBOSE SELECT outbox.{name}({arguments}) FROM outbox.event AS e"
+        )
+        assert len(plan) == 2 and "CASE" in plan[1][0] and name not in plan[1][0]
+
+
+def test_B77_what_pins_no_path_needs_none(own):
+    own.sql("CREATE SCHEMA evil")
+    for kind, names in (("text", "="), ("timestamptz", "< >="), ("bigint", ">")):
+        own.sql(
+            f"CREATE FUNCTION evil.never({kind}, {kind}) RETURNS boolean LANGUAGE sql"
+            " AS $$ SELECT NULL::boolean $$"
+        )
+        for name in names.split():
+            own.sql(
+                f"CREATE OPERATOR evil.{name} (LEFTARG = {kind}, RIGHTARG = {kind},"
+                " FUNCTION = evil.never)"
+            )
+    text = (
+        "SELECT outbox.event_prune_terminal_v1(arm), outbox.event_prune_due_v1(arm, %s, %s,"
+        " recorded, seconds, policy) FROM unnest(%s::text[]) AS a (arm),"
+        " (VALUES ('2026-01-01'::timestamptz, 60::bigint, ''), ('2026-01-01', NULL, 'succeeded'),"
+        " ('infinity', NULL, 'settled'), (NULL, 60, 'settled')) AS e (recorded, seconds, policy)"
+    )
+    arguments = (own.now, own.now, list(ARMS))
+    answers = own.sql(text, *arguments)
+    assert len(answers) == 16 and {due for _, due in answers} == {True, False, None}
+    own.sql("SET search_path = evil, pg_catalog")
+    assert own.sql(text, *arguments) == answers
 
 
 def test_B77_no_function_depends_on_how_strings_are_read(event_db):

@@ -72,7 +72,7 @@ DECLARE
     v_failed int := 0;
     v_failure text;         -- of the first that failed
     v_done boolean;
-    v_patience constant text := current_setting('lock_timeout');
+    v_session constant text := current_setting('lock_timeout');
 BEGIN
     SELECT r.* INTO v_range
     FROM @event@.event_prune_range_v1(p_arm, p_now, p_default_window_seconds) AS r;
@@ -134,7 +134,7 @@ BEGIN
         END IF;
     END IF;
 
-    PERFORM set_config('lock_timeout', v_patience, true);
+    PERFORM set_config('lock_timeout', v_session, true);
 
     v_done := v_done AND v_skipped = 0;
     RETURN jsonb_build_object(

@@ -43,9 +43,7 @@ SET jit = off
 AS $qretention$
 DECLARE
     v_few constant int := 256;
-    v_terminal constant text[] := CASE p_arm
-        WHEN 'succeeded' THEN '{succeeded,cancelled}'
-        ELSE '{succeeded,cancelled,dead,orphaned}' END;
+    v_terminal constant text[] := @event@.event_prune_terminal_v1(p_arm);
     v_before constant timestamp := p_before AT TIME ZONE 'UTC';
     v_after constant timestamp := p_after AT TIME ZONE 'UTC';
 BEGIN

@@ -30,9 +30,7 @@ SET plan_cache_mode = force_generic_plan
 SET jit = off
 AS $qretention$
 DECLARE
-    v_terminal constant text[] := CASE p_arm
-        WHEN 'succeeded' THEN '{succeeded,cancelled}'
-        ELSE '{succeeded,cancelled,dead,orphaned}' END;
+    v_terminal constant text[] := @event@.event_prune_terminal_v1(p_arm);
     -- Earlier than this is earlier than anybody's newest, whoever it was that has one.
     v_least constant timestamptz := (SELECT min(n.newest) FROM unnest(p_newest) AS n (newest));
     v_silent constant text[] := ARRAY(
