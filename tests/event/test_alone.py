@@ -251,6 +251,31 @@ def test_E7_counts_are_what_was_deleted(outbox):
     assert outbox.events() == {events[1]}
 
 
+@pytest.mark.parametrize("rows", [5000, 3])
+def test_E7_a_delivery_that_a_trigger_keeps_keeps_its_event(outbox, rows):
+    """On our own tables its event would go all the same, and leave it behind."""
+    events = [outbox.event(age=OLD - n) for n in range(3)]
+    for event in events:
+        outbox.fan_out(event, 4)
+    outbox.sql(
+        "CREATE FUNCTION public.keep() RETURNS trigger LANGUAGE plpgsql AS"
+        f" $$ BEGIN IF OLD.event_id = {events[1]} AND OLD.receiver_key = 'fan2' THEN RETURN NULL;"
+        " END IF; RETURN OLD; END $$"
+    )
+    outbox.sql(
+        "CREATE TRIGGER keep BEFORE DELETE ON {delivery} FOR EACH ROW"
+        " EXECUTE FUNCTION public.keep()"
+    )
+    failed, after, done = 0, None, False
+    while not done:
+        answer = limited(outbox, "default_window", rows=rows, after=after)
+        after, done = answer["last"], answer["done"]
+        failed += answer["failed"]
+        assert not answer["failed"] or answer["failure"].startswith("27000 ")
+    assert failed == 1
+    assert outbox.events() == {events[1]} and outbox.deliveries() == 4
+
+
 def test_E8_recording_is_for_our_own_tables(django):
     found = "SELECT to_regproc('outbox.record_event_v1') IS NOT NULL"
     assert not django.one(found)

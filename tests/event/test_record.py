@@ -138,6 +138,14 @@ def test_E3_quiet_receivers(outbox):
     ]
 
 
+@pytest.mark.parametrize("moment", ["infinity", "-infinity", "290000-01-01"])
+def test_E3_a_success_beyond_all_dates_hides_nobody(outbox, moment):
+    event = outbox.event()
+    outbox.delivery(event, "succeeded", "never", moment)
+    outbox.delivery(event, "succeeded", "busy", outbox.now)
+    assert outbox.sql("SELECT * FROM outbox.quiet_receivers_v1(%s)", DAY) == [("never", None)]
+
+
 def test_E3_quiet_receivers_odd_questions(own):
     own.delivery(own.event(), "dead", "never")
     own.delivery(own.event(), "succeeded", "old", "1980-01-01")

@@ -22,7 +22,7 @@ STABLE
 SET search_path = pg_catalog, pg_temp
 AS $qretention$
 DECLARE
-    -- Without a backslash, which means something else where a session has strings as they once were.
+    -- Without a backslash: it means something else where a session reads strings as they once were.
     v_date constant text := '(?:[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}[.][0-9]{6})?';
     v_shape constant text := format(
         '^([a-z_]+)[|](%s)[|](-?[0-9]{1,19})?[|](%1$s)[|](-?[0-9]{1,19})?$', v_date);

@@ -1,7 +1,7 @@
 -- signature: event_prune_due_v1(text, timestamptz, timestamptz, timestamptz, bigint, text)
 --
--- Whether an event is due by its own row, whatever is owed on it; NULL: it is not. A date or a window
--- that cannot be reckoned with never is.
+-- Whether an event is due by its own row, whatever is owed on it; NULL: it is not. A date or a
+-- window that cannot be reckoned with never is.
 --
 -- p_arm, p_now, p_cutoff  as event_prune_batch_v1; the others: the row's columns
 --

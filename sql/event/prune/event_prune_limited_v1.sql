@@ -35,8 +35,9 @@
 -- Locks: rows as event_prune_batch_v1 and event_prune_chunk_v1, FOR UPDATE, until the transaction
 -- ends. Transaction: the caller's, one a step, READ COMMITTED (QR004 otherwise). A step with
 -- nothing to delete writes nothing. No lock is waited for longer than event_prune_patience_v1 says:
--- then 55P03, and the next step finds the same. Row-level security that would hide rows from the caller is
--- refused (42501): what is owed by a hidden row would go with its event.
+-- then 55P03, and the next step finds the same. Row-level security that would hide rows from the
+-- caller is refused (42501): what is owed by a hidden row would go with its event. A trigger of the
+-- host's runs with the path pg_catalog, pg_temp, and is to pin its own.
 CREATE OR REPLACE FUNCTION @event@.event_prune_limited_v1(
     p_arm text,
     p_now timestamptz,

@@ -7,8 +7,9 @@
 -- Locks: the receivers' rows, in the order of the keys by their bytes, so that two prunes never
 -- wait for each other both. Last in its transaction, so that what others wait for is held for one
 -- statement and a commit. A row that is late enough already is not touched.
--- A prune of another make may take the keys in any order: the wait ends by the caller's lock_timeout
--- (event_prune_patience_v1). Nothing is lost: the transaction rolls back and the next prune finds the same.
+-- A prune of another make may take the keys in any order: the wait ends by the caller's
+-- lock_timeout (event_prune_patience_v1). Nothing is lost: the transaction rolls back and the next
+-- prune finds the same.
 CREATE OR REPLACE FUNCTION @event@.event_prune_success_v1(
     p_receivers text[],
     p_newest timestamptz[]

@@ -38,7 +38,7 @@ DECLARE
         WHERE n.newest IS NULL);
     v_deliveries bigint;
 BEGIN
-    -- The status so that no index of a host's on it is used, which would read all that ever succeeded.
+    -- The status so that no index of a host's on it is used: all that ever succeeded would be read.
     DELETE FROM @delivery_table@ AS d
     WHERE d.event_id = ANY (p_events) AND (d.status = ANY (v_terminal)) IS TRUE
         AND (d.succeeded_at IS NULL

@@ -1,6 +1,7 @@
 -- signature: event_prune_terminal_v1(text)
 --
--- The statuses of a delivery by which an arm's event is owed nothing. Anything else is owed, NULL too.
+-- The statuses of a delivery by which nothing is owed, by an arm's measure. Anything else is owed,
+-- NULL too.
 --
 -- p_arm  'succeeded', 'settled', 'own_window', 'default_window'
 --
