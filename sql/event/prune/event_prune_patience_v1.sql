@@ -1,7 +1,7 @@
 -- signature: event_prune_patience_v1()
 --
--- The lock_timeout of a prune: 200 ms or half of deadlock_timeout, whichever is less, or a session's
--- own where that is shorter. A prune of another make, or whoever deletes what refers to an event,
+-- The lock_timeout of a prune: 200 ms or half of deadlock_timeout, whichever is less, or a
+-- session's own where that is shorter. A prune of another make, or whoever deletes what refers to an event,
 -- may take locks in any order, and ours is to yield before the server has to choose. Locks: none.
 CREATE OR REPLACE FUNCTION @event@.event_prune_patience_v1()
 RETURNS text
