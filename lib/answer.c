@@ -81,7 +81,7 @@ static void finish_single(struct qret_ctx *ctx, struct slot *slot, struct outcom
 		runner_fail(runner, &error);
 		return;
 	}
-	if (outcome->deleted == 0 && outcome->done && outcome->skipped == 0 && !last)
+	if (outcome->deleted + outcome->skipped + outcome->failed == 0 && outcome->done && !last)
 		return;
 	ctx->phases[runner->phase->id - 1].unit = outcome->done ? (last ? 0 : slot->work->unit + 1)
 	                                                        : slot->work->unit;

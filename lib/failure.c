@@ -132,6 +132,23 @@ static bool is_contained(const struct phase *phase, const struct error *error)
 	return phase->id == QRET_PHASE_METRICS_PURGE || phase->id == QRET_PHASE_EVENT_PRUNE;
 }
 
+/*
+ * A failed prune waits for its next interval, also beside a busy host. The other arms are tried,
+ * unless what is wrong is wrong for all of them; and a later round is not this arm's alone.
+ */
+static void fail_arm(struct qret_ctx *ctx, uint32_t arm, bool for_all)
+{
+	struct phase_state *state = &ctx->phases[QRET_PHASE_EVENT_PRUNE - 1];
+
+	phase_stamp_event_prune(ctx);
+	/* Should it be the hint that is wrong, it is not the next run's; the cursor is no other arm's. */
+	state->hints[arm][0] = '\0';
+	phase_reset_cursor(ctx, ctx->runner.phase);
+	state->unit = state->one_step && !for_all && arm + 1 < EVENT_ARMS ? arm + 1 : 0;
+	if (for_all)
+		ctx->runner.next = ctx->runner.count;
+}
+
 void failure_handle(struct qret_ctx *ctx, struct lane *lane, struct slot *slot,
                     const struct error *error)
 {
@@ -153,17 +170,8 @@ void failure_handle(struct qret_ctx *ctx, struct lane *lane, struct slot *slot,
 		return;
 	}
 	give_up(ctx, slot, error, action == SQLSTATE_LOCKED);
-	/*
-	 * A failed prune waits for its next interval, also beside a busy host. The other arms are
-	 * tried, unless what is wrong is wrong for all of them.
-	 */
-	if (runner->phase->id == QRET_PHASE_EVENT_PRUNE) {
-		phase_stamp_event_prune(ctx);
-		/* Should it be the hint that is wrong, it is not the next one's. */
-		ctx->phases[QRET_PHASE_EVENT_PRUNE - 1].hints[unit][0] = '\0';
-		if (action == SQLSTATE_CYCLE || action == SQLSTATE_PERMANENT)
-			runner->next = runner->count;
-	}
+	if (runner->phase->id == QRET_PHASE_EVENT_PRUNE)
+		fail_arm(ctx, unit, action == SQLSTATE_CYCLE || action == SQLSTATE_PERMANENT);
 	if (too_many_alike(runner, error) && !contained)
 		runner_fail(runner, error);
 }

@@ -25,10 +25,9 @@ struct qret_ctx;
 
 /* What a phase keeps between steps and cycles. */
 struct phase_state {
-	int64_t next_us;   /* when its sub-cadence lets it run again */
-	int64_t wanted_us; /* event prune: when a busy host first deferred it; 0: not deferred */
-	bool one_step;     /* event prune beside a busy host, or after a cycle that ended early */
-	uint32_t unit;     /* steps by hand: the unit to go on with */
+	int64_t next_us; /* when its sub-cadence lets it run again */
+	bool one_step;   /* event prune beside a busy host, or after a cycle that ended early */
+	uint32_t unit;   /* steps by hand, or one a cycle: the unit to go on with */
 	char cursor[CURSOR_BYTES];
 	uint8_t cursor_uuid[16];
 	bool has_cursor;

@@ -95,7 +95,7 @@ static int begin_units(struct qret_ctx *ctx, const struct phase *phase, uint32_t
 
 static int begin_phase(struct qret_ctx *ctx, const struct phase *phase)
 {
-	const struct phase_state *state = &ctx->phases[phase->id - 1];
+	struct phase_state *state = &ctx->phases[phase->id - 1];
 
 	if (phase->units == 0) {
 		runner_begin(ctx, phase, ctx->pager.works, ctx->pager.count, false);
@@ -104,8 +104,11 @@ static int begin_phase(struct qret_ctx *ctx, const struct phase *phase)
 	/* One step beside a busy host goes on where the last one ended. */
 	if (state->one_step)
 		return begin_units(ctx, phase, state->unit);
-	if (phase->id == QRET_PHASE_EVENT_PRUNE)
+	/* A whole prune leaves nothing to go on with. */
+	if (phase->id == QRET_PHASE_EVENT_PRUNE) {
+		state->unit = 0;
 		phase_reset_cursor(ctx, phase);
+	}
 	return begin_units(ctx, phase, 0);
 }
 

@@ -110,7 +110,7 @@ WHERE (l.status IN ('pending', 'failed', 'claimed') AND d.id IS NULL)
 """
 
 
-def source(outbox, function, mutate=None):
+def source(outbox, function, mutate=None, halts=None):
     """The installed text of a prune function, with halts, and changed by mutate(text)."""
     path = f"{install.SQL}/event/prune/{function}.sql"
     tables = {}
@@ -124,7 +124,7 @@ def source(outbox, function, mutate=None):
         text = file.read()
     if mutate is not None:
         text = mutate(text)
-    for start in HALTS[function]:
+    for start in HALTS[function] if halts is None else halts:
         assert text.count(f"\n{start}") in (0, 1), start
         text = text.replace(f"\n{start}", f"\n    PERFORM fire.halt();\n{start}")
     return install.substitute(text, install.tokens(**tables))

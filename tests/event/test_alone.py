@@ -87,12 +87,47 @@ def test_E7_a_trigger_that_refuses_one_event(outbox):
     assert gone not in outbox.events()
 
 
-def test_E7_what_fails_for_every_event_is_raised(outbox):
-    events = [outbox.event("succeeded", age=OLD) for _ in range(30)]
-    refer(outbox, *events)
-    with pytest.raises(psycopg2.errors.ForeignKeyViolation):
-        limited(outbox, "default_window")
-    assert outbox.events() == set(events)
+@pytest.fixture
+def crowded(own):
+    """More events that something holds on to than a step takes, and one behind them."""
+    own.sql(
+        "INSERT INTO {event} (name, recorded_at) SELECT 'held', %s::timestamptz"
+        " - interval '200 days' + n * interval '1 s' FROM generate_series(1, 520) AS n",
+        own.now,
+    )
+    refer(own, *own.events())
+    return own.event("succeeded", age=OLD)
+
+
+def test_E7_a_crowd_that_fails_costs_each_step_little(own, crowded):
+    after = None
+    failed = []
+    while not failed or not answer["done"]:
+        answer = limited(own, "default_window", after=after)
+        after = answer["last"]
+        failed.append(answer["failed"])
+        assert not answer["failed"] or answer["failure"].startswith("23503 ")
+    assert crowded not in own.events() and len(own.events()) == 520
+    assert sum(failed) == 520 and max(failed) == 64
+
+
+def test_E7_a_crowd_that_fails_stops_no_procedure(own, crowded):
+    own.sql("CALL outbox.prune_events_v1(%s, 5000, NULL)", WINDOW)
+    assert crowded not in own.events() and len(own.events()) == 520
+
+
+def test_E7_a_crowd_that_fails_stops_no_cycle(event_db, own, crowded):
+    with qret.Context(event_db.dsn, engines="event", event_prune_interval_ms=0) as library:
+        report = library.try_cycle()[1]
+    assert report["outcome"] == qret_types.PARTIAL
+    assert (report["events_deleted"], report["items_failed"]) == (1, 520)
+
+
+def test_E7_a_crowd_that_fails_stops_nobody_who_steps_by_hand(event_db, own, crowded):
+    with qret.Context(event_db.dsn, engines="event") as library:
+        for _ in range(12):
+            library.step(qret_types.PHASE_EVENT_PRUNE)
+    assert crowded not in own.events() and len(own.events()) == 520
 
 
 def test_E7_an_oversize_event_that_fails_stops_nobody(outbox):
@@ -214,6 +249,31 @@ def test_E7_counts_are_what_was_deleted(outbox):
     )
     assert outbox.step("default_window")["events"] == 2
     assert outbox.events() == {events[1]}
+
+
+@pytest.mark.parametrize("rows", [5000, 3])
+def test_E7_a_delivery_that_a_trigger_keeps_keeps_its_event(outbox, rows):
+    """On our own tables its event would go all the same, and leave it behind."""
+    events = [outbox.event(age=OLD - n) for n in range(3)]
+    for event in events:
+        outbox.fan_out(event, 4)
+    outbox.sql(
+        "CREATE FUNCTION public.keep() RETURNS trigger LANGUAGE plpgsql AS"
+        f" $$ BEGIN IF OLD.event_id = {events[1]} AND OLD.receiver_key = 'fan2' THEN RETURN NULL;"
+        " END IF; RETURN OLD; END $$"
+    )
+    outbox.sql(
+        "CREATE TRIGGER keep BEFORE DELETE ON {delivery} FOR EACH ROW"
+        " EXECUTE FUNCTION public.keep()"
+    )
+    failed, after, done = 0, None, False
+    while not done:
+        answer = limited(outbox, "default_window", rows=rows, after=after)
+        after, done = answer["last"], answer["done"]
+        failed += answer["failed"]
+        assert not answer["failed"] or answer["failure"].startswith("27000 ")
+    assert failed == 1
+    assert outbox.events() == {events[1]} and outbox.deliveries() == 4
 
 
 def test_E8_recording_is_for_our_own_tables(django):

@@ -62,6 +62,28 @@ def test_succeeded_dead_letter_keeps_the_event_for_the_default_window(outbox, st
     assert old not in outbox.events()
 
 
+@pytest.mark.parametrize("status", ["dead", "orphaned"])
+def test_succeeded_dead_letter_can_be_requeued_and_ends_as_any_other(outbox, status):
+    event = outbox.event("succeeded", status, policy="succeeded", age=DAY)
+    assert outbox.pruned() == set()
+    outbox.sql("UPDATE {delivery} SET status = 'pending', attempts = 0 WHERE status = %s", status)
+    assert outbox.pruned() == set() and outbox.pruned(window=0) == set()
+    outbox.sql(
+        "UPDATE {delivery} SET status = 'succeeded', succeeded_at = %s WHERE status = 'pending'",
+        outbox.now,
+    )
+    counts = outbox.prune()
+    assert event not in outbox.events()
+    assert counts["succeeded"]["events"] == 1
+
+
+@pytest.mark.parametrize("policy", ["succeeded", "settled"])
+def test_all_withdrawn_is_consumed(outbox, policy):
+    event = outbox.event("cancelled", "cancelled", policy=policy)
+    assert outbox.pruned() == {event}
+    assert outbox.last_successes() == {}
+
+
 @pytest.mark.parametrize("status", TERMINAL)
 def test_settled_goes_dead_letters_and_all(outbox, status):
     event = outbox.event("succeeded", status, policy="settled")
@@ -79,11 +101,72 @@ def test_no_deliveries_is_consumed_at_once(outbox):
     assert outbox.pruned(now=outbox.now + timedelta(seconds=WINDOW + 1)) == {young}
 
 
+@pytest.mark.parametrize("policy", ["succeeded", "settled"])
+def test_an_event_is_nobodys_until_it_commits(outbox, policy):
+    """Its deliveries are there from the first moment that it is seen."""
+    writer = outbox.db.connect(autocommit=False).cursor()
+    event = []
+    for owed in (True, False):
+        writer.execute(
+            outbox.named(
+                "INSERT INTO {event} (name, recorded_at, delete_when, suppressed_reason)"
+                " VALUES ('e', %s, %s, '') RETURNING id"
+            ),
+            (outbox.now, policy),
+        )
+        event += writer.fetchone()
+        assert outbox.pruned() == set()
+        if owed:
+            writer.execute(
+                outbox.named(
+                    "INSERT INTO {delivery} (event_id, receiver_key, status)"
+                    " VALUES (%s, 'a', 'pending')"
+                ),
+                event[:1],
+            )
+        assert outbox.pruned() == set()
+        writer.connection.commit()
+    assert outbox.pruned() == {event[1]}
+    assert outbox.events() == {event[0]}
+
+
+@pytest.mark.parametrize("form", [{"window": 7 * DAY}, {}], ids=["own", "default"])
+@pytest.mark.parametrize("status", TERMINAL)
+def test_a_window_keeps_everything_and_then_takes_everything(outbox, status, form):
+    window = form.get("window", WINDOW)
+    young = outbox.event(status, "succeeded", age=window - 60, **form)
+    old = outbox.event(status, "succeeded", age=window + 60, **form)
+    assert outbox.pruned() == {old}
+    assert outbox.events() == {young} and outbox.deliveries() == 2
+
+
+def test_own_window_of_one_second(outbox):
+    event = outbox.event("succeeded", age=1, window=1)
+    assert outbox.pruned() == set()
+    assert outbox.pruned(now=outbox.now + timedelta(microseconds=1)) == {event}
+
+
 def test_own_window_shorter_and_longer_than_the_default(outbox):
     short = outbox.event("succeeded", age=8 * DAY, window=7 * DAY)
     long = outbox.event("succeeded", age=OLD, window=365 * DAY)
     assert outbox.pruned() == {short}
     assert outbox.events() == {long}
+
+
+@pytest.mark.parametrize("days", [0, 1, 3650])
+def test_policies_are_untouched_by_another_default(outbox, days):
+    events = {outbox.event("succeeded", policy=policy) for policy in ("succeeded", "settled")}
+    assert outbox.pruned(window=days * DAY) == events
+
+
+def test_a_replay_keeps_the_event_until_it_has_ended_and_does_not_renew_it(outbox):
+    forms = ({}, {"window": 60}, {"policy": "succeeded"}, {"policy": "settled"})
+    events = {outbox.event("succeeded", age=OLD, **form) for form in forms}
+    for status in OWED:
+        outbox.sql("UPDATE {delivery} SET status = %s", status)
+        assert outbox.pruned() == set()
+    outbox.sql("UPDATE {delivery} SET status = 'succeeded'")
+    assert outbox.pruned() == events
 
 
 def test_own_window_is_untouched_by_another_default(outbox):

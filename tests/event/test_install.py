@@ -90,9 +90,15 @@ def test_E5_an_index_is_known_by_what_it_is_and_not_by_its_name(outbox):
         outbox.sql(f"CREATE INDEX retention_event_{name}_idx{suffix} ON {{event}} (name)")
         assert outbox.one(needed, name)
         outbox.sql(definition.replace(f"retention_event_{name}_idx{suffix}", f"theirs_{name}"))
-        for setting in ("timezone = 'Asia/Kathmandu'", "datestyle = 'German, DMY'"):
+        for setting in (
+            "timezone = 'Asia/Kathmandu'",
+            "datestyle = 'German, DMY'",
+            "quote_all_identifiers = on",
+            "standard_conforming_strings = off",
+        ):
             outbox.sql(f"SET {setting}")
-        assert not outbox.one(needed, name)
+            assert not outbox.one(needed, name), setting
+        outbox.sql("RESET standard_conforming_strings")
 
 
 def test_E5_a_window_of_another_reckoning_is_not_the_expiry(django):
@@ -338,14 +344,70 @@ def test_B78_nothing_is_for_everybody(event_db):
 
 
 def test_L12_every_function_pins_its_path(event_db):
+    """But two, which are no calls where they are used; and name everything by its schema."""
+    calls = {
+        "event_prune_terminal_v1": "e.name",
+        "event_prune_due_v1": "e.name, now(), now(), e.recorded_at, e.retention_seconds,"
+        " e.delete_when",
+    }
+    free = event_db.sql(
+        "SELECT p.proname FROM pg_proc AS p"
+        " WHERE p.pronamespace = 'outbox'::regnamespace AND p.prokind = 'f'"
+        " AND NOT 'search_path=pg_catalog, pg_temp' = ANY (COALESCE(p.proconfig, '{}'))"
+    )
+    assert {row[0] for row in free} == set(calls)
+    for name, arguments in calls.items():
+        plan = event_db.sql(
+            f"EXPLAIN VERBOSE SELECT outbox.{name}({arguments}) FROM outbox.event AS e"
+        )
+        assert len(plan) == 2 and "CASE" in plan[1][0] and name not in plan[1][0]
+
+
+def test_B77_what_pins_no_path_needs_none(own):
+    own.sql("CREATE SCHEMA evil")
+    for kind, names in (("text", "="), ("timestamptz", "< >="), ("bigint", ">")):
+        own.sql(
+            f"CREATE FUNCTION evil.never({kind}, {kind}) RETURNS boolean LANGUAGE sql"
+            " AS $$ SELECT NULL::boolean $$"
+        )
+        for name in names.split():
+            own.sql(
+                f"CREATE OPERATOR evil.{name} (LEFTARG = {kind}, RIGHTARG = {kind},"
+                " FUNCTION = evil.never)"
+            )
+    text = (
+        "SELECT outbox.event_prune_terminal_v1(arm), outbox.event_prune_due_v1(arm, %s, %s,"
+        " recorded, seconds, policy) FROM unnest(%s::text[]) AS a (arm),"
+        " (VALUES ('2026-01-01'::timestamptz, 60::bigint, ''), ('2026-01-01', NULL, 'succeeded'),"
+        " ('infinity', NULL, 'settled'), (NULL, 60, 'settled')) AS e (recorded, seconds, policy)"
+    )
+    arguments = (own.now, own.now, list(ARMS))
+    answers = own.sql(text, *arguments)
+    assert len(answers) == 16 and {due for _, due in answers} == {True, False, None}
+    own.sql("SET search_path = evil, pg_catalog")
+    assert own.sql(text, *arguments) == answers
+
+
+def test_B77_no_function_depends_on_how_strings_are_read(event_db):
     assert (
         event_db.sql(
             "SELECT p.oid::regprocedure FROM pg_proc AS p"
-            " WHERE p.pronamespace = 'outbox'::regnamespace AND p.prokind = 'f'"
-            " AND NOT 'search_path=pg_catalog, pg_temp' = ANY (COALESCE(p.proconfig, '{}'))"
+            " WHERE p.pronamespace = 'outbox'::regnamespace AND strpos(p.prosrc, chr(92)) > 0"
+            " AND NOT 'standard_conforming_strings=on' = ANY (COALESCE(p.proconfig, '{}'))"
         )
         == []
     )
+
+
+def test_B77_steps_where_strings_are_read_as_they_once_were(outbox):
+    locked, *free = (outbox.event("succeeded", age=OLD - n) for n in range(5))
+    outbox.sql("SET standard_conforming_strings = off")
+    outbox.sql("SET escape_string_warning = off")
+    with outbox.db.connect(autocommit=False).cursor() as other:
+        other.execute(outbox.named("SELECT FROM {event} WHERE id = %s FOR UPDATE"), (locked,))
+        outbox.drain("default_window", rows=1)
+        other.connection.rollback()
+    assert outbox.events() == {locked} and free
 
 
 def test_B77_steps_under_a_hostile_search_path(outbox):

@@ -44,7 +44,7 @@ MUTATIONS = {
         fire.LOCK: change("FOR UPDATE SKIP LOCKED", "FOR NO KEY UPDATE SKIP LOCKED")
     },
     "owed_deliveries_are_taken_too": {
-        fire.TAKE: change(r" AND d\.status = ANY \(v_terminal\)", "")
+        fire.TAKE: change(r" AND \(d\.status = ANY \(v_terminal\)\) IS TRUE", "")
     },
     "what_was_left_is_not_counted": {
         fire.BATCH: change(r"v_there\.deliveries <> \(\n", "0 > (\n")

@@ -118,6 +118,26 @@ def test_E5_statistics_of_another_population(outbox):
     idle(Watch(outbox), 900)
 
 
+@pytest.mark.parametrize("analyzed", [True, False])
+@pytest.mark.parametrize("columns", ["status", "status, available_at", "event_id"])
+def test_E5_a_hosts_own_indexes_mislead_nobody(outbox, columns, analyzed):
+    """Such as claims are made by; on tables that were empty when they were last looked at."""
+    outbox.sql(f"CREATE INDEX hosts ON {{delivery}} ({columns})")
+    if analyzed:
+        outbox.sql("ANALYZE {event}")
+        outbox.sql("ANALYZE {delivery}")
+    populate(outbox)
+    watch = Watch(outbox)
+    idle(watch, 900)
+    events = {outbox.event("succeeded", "dead", age=WINDOW + DAY) for _ in range(5)}
+    answer, plans, _ = watch.step("default_window")
+    assert (answer["events"], answer["deliveries"]) == (5, 10)
+    assert not events & outbox.events()
+    for plan in plans:
+        for removed in re.findall(r"Rows Removed by Filter: (\d+)", plan):
+            assert int(removed) <= HELD + 10, plan
+
+
 def test_E5_own_windows_alive_cost_nothing(own):
     populate(own)
     watch = Watch(own)

@@ -76,6 +76,13 @@ def test_E8_what_does_not_go_together_is_refused(own, arguments, message):
     assert own.events() == set()
 
 
+def test_E8_a_name_is_a_name_however_strings_are_read(own):
+    own.sql("SET standard_conforming_strings = off")
+    record(own, name="e")
+    with pytest.raises(psycopg2.errors.InvalidParameterValue, match="needs a name"):
+        record(own, name=" \t\n\r")
+
+
 @pytest.mark.parametrize("window", [1, 2147483647])
 def test_E8_the_range_of_a_window(own, window):
     record(own, name="e", retention_seconds=window, dedupe_key="k")
@@ -129,6 +136,14 @@ def test_E3_quiet_receivers(outbox):
         ("past", outbox.now - 95 * day),
         ("slow", outbox.now - 8 * day),
     ]
+
+
+@pytest.mark.parametrize("moment", ["infinity", "-infinity", "290000-01-01"])
+def test_E3_a_success_beyond_all_dates_hides_nobody(outbox, moment):
+    event = outbox.event()
+    outbox.delivery(event, "succeeded", "never", moment)
+    outbox.delivery(event, "succeeded", "busy", outbox.now)
+    assert outbox.sql("SELECT * FROM outbox.quiet_receivers_v1(%s)", DAY) == [("never", None)]
 
 
 def test_E3_quiet_receivers_odd_questions(own):

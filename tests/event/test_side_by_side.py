@@ -127,3 +127,51 @@ def test_B42_writers_go_on_beside_prunes(own):
     assert failures == [] and [prune.error for prune in prunes] == [None] * 4
     assert recorded and own.events() == set(recorded)
     assert own.deliveries() == 2 * len(recorded)
+
+
+@pytest.mark.parametrize("held", ["attempt", "audit"])
+def test_E1_rows_behind_an_events_own_are_not_waited_for_long(outbox, held):
+    """Somebody deletes what refers to an event or a delivery: it is he who goes on."""
+    event = outbox.event("succeeded", age=WINDOW + DAY)
+    outbox.sql(
+        "CREATE TABLE public.attempt (delivery_id bigint REFERENCES {delivery} ON DELETE CASCADE)"
+    )
+    outbox.sql("CREATE TABLE public.audit (event_id bigint REFERENCES {event})")
+    outbox.sql("INSERT INTO public.attempt SELECT id FROM {delivery}")
+    outbox.sql("INSERT INTO public.audit VALUES (%s)", event)
+    if held == "attempt":
+        outbox.sql("DELETE FROM public.audit")
+    other = outbox.db.connect(autocommit=False).cursor()
+    other.execute("SET deadlock_timeout = '1s'")
+    other.execute(f"DELETE FROM public.{held}")
+    pruner = outbox.db.connect().cursor()
+    errors = []
+
+    def prune():
+        try:
+            pruner.execute(
+                "SELECT outbox.event_prune_step_v1('default_window', %s, %s, 10)",
+                (outbox.now, WINDOW),
+            )
+        except psycopg2.Error as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=prune)
+    thread.start()
+    try:
+        if held == "audit":
+            # What our prune holds meanwhile, and what would make a deadlock of it.
+            waits = "SELECT count(*) FROM pg_locks WHERE pid = %s AND NOT granted"
+            while thread.is_alive():
+                if outbox.one(waits, pruner.connection.get_backend_pid()):
+                    break
+            other.execute(outbox.named("UPDATE {delivery} SET attempts = attempts + 1"))
+        thread.join(1)
+        assert not thread.is_alive()
+    finally:
+        other.connection.commit()
+        thread.join()
+    assert [type(error) for error in errors] == [psycopg2.errors.LockNotAvailable]
+    assert outbox.events() == {event}
+    outbox.sql("DELETE FROM public.audit")
+    assert outbox.pruned() == {event}

@@ -19,6 +19,8 @@ STABLE
 SET search_path = pg_catalog, pg_temp
 SET datestyle = 'ISO, YMD'
 SET timezone = 'UTC'
+SET quote_all_identifiers = off
+SET standard_conforming_strings = on
 AS $qretention$
     WITH wanted AS (
         SELECT need.*

@@ -7,8 +7,9 @@
 -- Parameters and columns as event_prune_batch_v1; further columns: failed, how many events failed
 -- by themselves; failure, the SQLSTATE and message of the first.
 --
--- Halves are tried until what fails is one event. Where eight have failed and nothing else has
--- gone, it is not the events' fault, and the error is raised.
+-- Halves are tried until what fails is one event. After so many of those the rest is left to the
+-- next step: if it is not the events' fault and each fails, a step is still short, and however many
+-- of them are in front, a run comes to what is behind.
 -- Locks and transaction: as there; each try is a subtransaction.
 CREATE OR REPLACE FUNCTION @event@.event_prune_apart_v1(
     p_arm text,
@@ -28,7 +29,7 @@ VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $qretention$
 DECLARE
-    v_most constant int := 8;
+    v_most constant int := 64;
     v_ends int[] := ARRAY[cardinality(p_ids)]; -- of the parts to try, the next one last
     v_from int;
     v_to int;
@@ -65,11 +66,9 @@ BEGIN
             END IF;
             failed := failed + 1;
             failure := COALESCE(failure, concat_ws(' ', SQLSTATE, SQLERRM));
-            IF failed >= v_most AND events = 0 THEN
-                RAISE;
-            END IF;
             taken := taken + 1;
             v_ends := v_ends[1:cardinality(v_ends) - 1];
+            EXIT WHEN failed >= v_most;
         END;
     END LOOP;
 END

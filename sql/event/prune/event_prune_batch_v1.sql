@@ -66,12 +66,14 @@ BEGIN
     SELECT t.* INTO v_there
     FROM @event@.event_prune_there_v1(v_events, p_rows - cardinality(v_events) + 1) AS t;
     IF cardinality(v_events) + v_there.deliveries > p_rows THEN
-        -- They do not all fit. Those that do once more, in their order; the other locks do no harm.
+        -- They do not all fit. Of those that do only the ones that were locked before they were
+        -- counted: another may have got more deliveries since, and some would be read by nobody.
         taken := @event@.event_prune_fit_v1(p_ids, p_rows);
         IF taken = 0 THEN
             RETURN;
         END IF;
-        v_events := @event@.event_prune_lock_v1(p_arm, p_now, p_cutoff, p_ids[1:taken]);
+        v_events := ARRAY(
+            SELECT l.id FROM unnest(v_events) AS l (id) WHERE l.id = ANY (p_ids[1:taken]));
         SELECT t.* INTO v_there FROM @event@.event_prune_there_v1(v_events, p_rows) AS t;
     END IF;
     IF cardinality(v_events) < taken THEN

@@ -31,9 +31,7 @@ SET max_parallel_workers_per_gather = 0
 SET jit = off
 AS $qretention$
 DECLARE
-    v_terminal constant text[] := CASE p_arm
-        WHEN 'succeeded' THEN '{succeeded,cancelled}'
-        ELSE '{succeeded,cancelled,dead,orphaned}' END;
+    v_terminal constant text[] := @event@.event_prune_terminal_v1(p_arm);
     v_chunk bigint[];
     v_held bigint[];
     v_receivers text[];

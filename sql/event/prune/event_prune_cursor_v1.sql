@@ -22,9 +22,10 @@ STABLE
 SET search_path = pg_catalog, pg_temp
 AS $qretention$
 DECLARE
-    v_date constant text := '(?:\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6})?';
+    -- Without a backslash: it means something else where a session reads strings as they once were.
+    v_date constant text := '(?:[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}[.][0-9]{6})?';
     v_shape constant text := format(
-        '^([a-z_]+)\|(%s)\|(-?\d{1,19})?\|(%1$s)\|(-?\d{1,19})?$', v_date);
+        '^([a-z_]+)[|](%s)[|](-?[0-9]{1,19})?[|](%1$s)[|](-?[0-9]{1,19})?$', v_date);
     v_parts constant text[] := regexp_match(p_after, v_shape);
     v_wrong boolean := p_after IS NOT NULL AND v_parts IS NULL;
     v_key timestamptz;

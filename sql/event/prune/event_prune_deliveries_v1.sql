@@ -6,6 +6,8 @@
 -- p_ids  the deliveries
 -- Columns: deliveries, how many went; receivers and newest, one entry for each that ever succeeded.
 -- A success dated 'infinity' or outside the years 1 to 9998 is nobody's newest.
+-- Raises 27000 where one did not go: a trigger of the host's keeps it, and it is not to lose its
+-- event.
 -- Locks: the rows, which are the caller's already.
 CREATE OR REPLACE FUNCTION @event@.event_prune_deliveries_v1(
     p_ids bigint[],
@@ -40,5 +42,10 @@ BEGIN
         FROM gone AS g
         GROUP BY g.receiver_key
     ) AS r;
+    IF deliveries <> cardinality(p_ids) THEN
+        RAISE EXCEPTION '% of % deliveries were kept by a trigger',
+            cardinality(p_ids) - deliveries, cardinality(p_ids)
+            USING ERRCODE = 'triggered_data_change_violation';
+    END IF;
 END
 $qretention$

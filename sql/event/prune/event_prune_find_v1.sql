@@ -10,10 +10,10 @@
 -- last_id, how far it looked where there is more, NULL where it found more than p_want; first_key,
 -- of the first event there was.
 --
--- A short page first in a run: it is all it takes where nothing is there. What follows depends on what was
--- there: something due is a backlog, and a page of the right size follows; where all is kept, more
--- of that is likely, and jumped over, or, where the jump leads nowhere, looked at thousands at a
--- time. Locks: none.
+-- A short page first in a run: it is all it takes where nothing is there. What follows depends on
+-- what was there: something due is a backlog, and a page of the right size follows; where all is
+-- kept, more of that is likely, and jumped over, or, where the jump leads nowhere, looked at
+-- thousands at a time. Locks: none.
 CREATE OR REPLACE FUNCTION @event@.event_prune_find_v1(
     p_arm text,
     p_before timestamptz,

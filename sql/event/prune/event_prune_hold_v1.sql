@@ -29,9 +29,7 @@ SET plan_cache_mode = force_generic_plan
 SET jit = off
 AS $qretention$
 DECLARE
-    v_terminal constant text[] := CASE p_arm
-        WHEN 'succeeded' THEN '{succeeded,cancelled}'
-        ELSE '{succeeded,cancelled,dead,orphaned}' END;
+    v_terminal constant text[] := @event@.event_prune_terminal_v1(p_arm);
 BEGIN
     SELECT
         COALESCE(array_agg(l.id), '{}'),

@@ -40,9 +40,7 @@ SET plan_cache_mode = force_generic_plan
 SET jit = off
 AS $qretention$
 DECLARE
-    v_terminal constant text[] := CASE p_arm
-        WHEN 'succeeded' THEN '{succeeded,cancelled}'
-        ELSE '{succeeded,cancelled,dead,orphaned}' END;
+    v_terminal constant text[] := @event@.event_prune_terminal_v1(p_arm);
     v_before constant timestamp := p_before AT TIME ZONE 'UTC';
     v_after constant timestamp := p_after AT TIME ZONE 'UTC';
 BEGIN

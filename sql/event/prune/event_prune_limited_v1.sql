@@ -34,8 +34,10 @@
 --
 -- Locks: rows as event_prune_batch_v1 and event_prune_chunk_v1, FOR UPDATE, until the transaction
 -- ends. Transaction: the caller's, one a step, READ COMMITTED (QR004 otherwise). A step with
--- nothing to delete writes nothing. Row-level security that would hide rows from the caller is
--- refused (42501): what is owed by a hidden row would go with its event.
+-- nothing to delete writes nothing. No lock is waited for longer than event_prune_patience_v1 says:
+-- then 55P03, and the next step finds the same. Row-level security that would hide rows from the
+-- caller is refused (42501): what is owed by a hidden row would go with its event. A trigger of the
+-- host's runs with the path pg_catalog, pg_temp, and is to pin its own.
 CREATE OR REPLACE FUNCTION @event@.event_prune_limited_v1(
     p_arm text,
     p_now timestamptz,
@@ -71,6 +73,7 @@ DECLARE
     v_failed int := 0;
     v_failure text;         -- of the first that failed
     v_done boolean;
+    v_session constant text := current_setting('lock_timeout');
 BEGIN
     SELECT r.* INTO v_range
     FROM @event@.event_prune_range_v1(p_arm, p_now, p_default_window_seconds) AS r;
@@ -95,6 +98,7 @@ BEGIN
     v_done := v_found.ended;
 
     IF cardinality(v_found.ids) > 0 THEN
+        PERFORM set_config('lock_timeout', @event@.event_prune_patience_v1(), true);
         SELECT b.* INTO v_batch
         FROM @event@.event_prune_apart_v1(p_arm, p_now, v_range.cutoff, v_found.ids, v_rows) AS b;
         v_taken := v_batch.taken;
@@ -130,6 +134,8 @@ BEGIN
             v_done := false;
         END IF;
     END IF;
+
+    PERFORM set_config('lock_timeout', v_session, true);
 
     v_done := v_done AND v_skipped = 0;
     RETURN jsonb_build_object(

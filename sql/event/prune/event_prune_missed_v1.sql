@@ -25,16 +25,8 @@ BEGIN
     RETURN (
         SELECT count(*) FROM @event_table@ AS e
         WHERE e.id = ANY (p_ids) AND e.id <> ALL (p_events)
-            AND CASE WHEN e.recorded_at >= '0001-01-01 00:00:00+00'::timestamptz
-                    AND e.recorded_at < '9999-01-01 00:00:00+00'::timestamptz
-                THEN CASE
-                    WHEN p_arm IN ('succeeded', 'settled') THEN e.delete_when = p_arm
-                    WHEN p_arm = 'own_window' THEN e.retention_seconds > 0
-                        AND e.recorded_at + make_interval(secs => e.retention_seconds) < p_now
-                    WHEN p_arm = 'default_window' THEN e.retention_seconds IS NULL
-                        AND e.recorded_at < p_cutoff
-                END
-            END
+            AND @event@.event_prune_due_v1(p_arm, p_now, p_cutoff, e.recorded_at,
+                e.retention_seconds, e.delete_when)
     );
 END
 $qretention$

@@ -15,9 +15,9 @@
 -- The plans leave nothing to choose, whatever the statistics say and however long ago they were
 -- made: each range has one index in its order, no table is scanned, a bitmap (which reads all of a
 -- range first) is not made, and a sub-select under LIMIT or CASE cannot be turned into a join that
--- reads all deliveries. A page comes out of its index in order, and nothing that stands between could
--- change that, so nothing is sorted once more. While little is unfinished, all of that is read once instead of a look for
--- each event.
+-- reads all deliveries. A page comes out of its index in order, and nothing that stands between
+-- could change that, so nothing is sorted once more. While little is unfinished, all of that is
+-- read once instead of a look for each event.
 CREATE OR REPLACE FUNCTION @event@.event_prune_page_v1(
     p_arm text,
     p_before timestamptz,
@@ -43,9 +43,7 @@ SET jit = off
 AS $qretention$
 DECLARE
     v_few constant int := 256;
-    v_terminal constant text[] := CASE p_arm
-        WHEN 'succeeded' THEN '{succeeded,cancelled}'
-        ELSE '{succeeded,cancelled,dead,orphaned}' END;
+    v_terminal constant text[] := @event@.event_prune_terminal_v1(p_arm);
     v_before constant timestamp := p_before AT TIME ZONE 'UTC';
     v_after constant timestamp := p_after AT TIME ZONE 'UTC';
 BEGIN

@@ -2,15 +2,14 @@
 --
 -- Records receivers' newest successes, each only if it is later than what is recorded.
 --
--- p_receivers, p_newest  one entry a receiver
+-- p_receivers, p_newest  one entry a receiver; NULL for one that never succeeded
 --
 -- Locks: the receivers' rows, in the order of the keys by their bytes, so that two prunes never
 -- wait for each other both. Last in its transaction, so that what others wait for is held for one
 -- statement and a commit. A row that is late enough already is not touched.
--- The wait ends after 200 ms or half of deadlock_timeout, whichever is less, with 55P03: a prune of
--- another make may take the keys in any order, and this one is to yield to it before the server has
--- to choose. A session's shorter lock_timeout stays in force. Nothing is lost: the transaction
--- rolls back and the next prune finds the same.
+-- A prune of another make may take the keys in any order: the wait ends by the caller's
+-- lock_timeout (event_prune_patience_v1). Nothing is lost: the transaction rolls back and the next
+-- prune finds the same.
 CREATE OR REPLACE FUNCTION @event@.event_prune_success_v1(
     p_receivers text[],
     p_newest timestamptz[]
@@ -27,21 +26,14 @@ SET enable_hashjoin = off
 SET enable_mergejoin = off
 SET jit = off
 AS $qretention$
-DECLARE
-    v_found constant text := current_setting('lock_timeout');
-    v_session constant interval := NULLIF(v_found::interval, interval '0');
-    v_longest constant interval := LEAST(v_session, interval '200 ms',
-        current_setting('deadlock_timeout')::interval / 2);
 BEGIN
     IF cardinality(p_receivers) = 0 THEN
         RETURN;
     END IF;
-    PERFORM set_config('lock_timeout',
-        GREATEST(extract(milliseconds FROM v_longest)::int, 1)::text, true);
     INSERT INTO @success_table@ AS s (receiver_key, last_succeeded_at)
     SELECT n.receiver, n.newest
     FROM unnest(p_receivers, p_newest) AS n (receiver, newest)
-    WHERE NOT EXISTS (
+    WHERE n.newest IS NOT NULL AND NOT EXISTS (
         SELECT FROM @success_table@ AS k
         WHERE k.receiver_key = n.receiver AND k.last_succeeded_at >= n.newest
     )
@@ -49,6 +41,5 @@ BEGIN
     ON CONFLICT (receiver_key) DO UPDATE
     SET last_succeeded_at = EXCLUDED.last_succeeded_at
     WHERE s.last_succeeded_at < EXCLUDED.last_succeeded_at;
-    PERFORM set_config('lock_timeout', v_found, true);
 END
 $qretention$

@@ -6,8 +6,8 @@
 --
 -- p_arm     'succeeded', 'settled', 'own_window', 'default_window'
 -- p_events  the events
--- p_receivers, p_newest  what their last successes were when it was looked: one that has succeeded
---           since is not taken, since that would be forgotten
+-- p_receivers, p_newest  what their last successes were when it was looked, NULL where there was
+--           none: one that has succeeded since is not taken, since that would be forgotten
 --
 -- Locks: the deliveries. A row that somebody else has locked is waited for a millisecond, then
 -- 55P03: it is a matter for event_prune_careful_v1, and well before a deadlock could be one.
@@ -30,16 +30,19 @@ SET plan_cache_mode = force_generic_plan
 SET jit = off
 AS $qretention$
 DECLARE
-    v_terminal constant text[] := CASE p_arm
-        WHEN 'succeeded' THEN '{succeeded,cancelled}'
-        ELSE '{succeeded,cancelled,dead,orphaned}' END;
-    -- Earlier than this is earlier than anybody's newest, whoever it was.
+    v_terminal constant text[] := @event@.event_prune_terminal_v1(p_arm);
+    -- Earlier than this is earlier than anybody's newest, whoever it was that has one.
     v_least constant timestamptz := (SELECT min(n.newest) FROM unnest(p_newest) AS n (newest));
+    v_silent constant text[] := ARRAY(
+        SELECT n.receiver FROM unnest(p_receivers, p_newest) AS n (receiver, newest)
+        WHERE n.newest IS NULL);
     v_deliveries bigint;
 BEGIN
+    -- The status so that no index of a host's on it is used: all that ever succeeded would be read.
     DELETE FROM @delivery_table@ AS d
-    WHERE d.event_id = ANY (p_events) AND d.status = ANY (v_terminal)
-        AND (d.succeeded_at IS NULL OR d.succeeded_at <= v_least
+    WHERE d.event_id = ANY (p_events) AND (d.status = ANY (v_terminal)) IS TRUE
+        AND (d.succeeded_at IS NULL
+            OR (d.succeeded_at <= v_least AND d.receiver_key <> ALL (v_silent))
             OR d.succeeded_at <= p_newest[array_position(p_receivers, d.receiver_key::text)]);
     GET DIAGNOSTICS v_deliveries = ROW_COUNT;
     RETURN v_deliveries;

@@ -5,8 +5,8 @@
 -- p_events  the events
 -- p_most    how many deliveries to read at most
 --
--- Columns: deliveries, their number; receivers and newest, one entry for each that ever succeeded,
--- and when it last did among them. A success dated 'infinity' or outside the years 1 to 9998 is
+-- Columns: deliveries, their number; receivers and newest, one entry a receiver, and when it last
+-- succeeded among them; NULL: never. A success dated 'infinity' or outside the years 1 to 9998 is
 -- nobody's newest. Locks: none.
 CREATE OR REPLACE FUNCTION @event@.event_prune_there_v1(
     p_events bigint[],
@@ -29,8 +29,8 @@ AS $qretention$
 BEGIN
     SELECT
         COALESCE(sum(r.deliveries), 0),
-        COALESCE(array_agg(r.receiver_key) FILTER (WHERE r.newest IS NOT NULL), '{}'),
-        COALESCE(array_agg(r.newest) FILTER (WHERE r.newest IS NOT NULL), '{}')
+        COALESCE(array_agg(r.receiver_key), '{}'),
+        COALESCE(array_agg(r.newest), '{}')
     INTO deliveries, receivers, newest
     FROM (
         SELECT t.receiver_key, count(*) AS deliveries,

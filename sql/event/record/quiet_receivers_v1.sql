@@ -6,8 +6,9 @@
 --
 -- Columns: receiver_key, last_succeeded_at (NULL: never), the longest quiet first. A receiver
 -- counts if a delivery of it exists or one that succeeded has been pruned; its last success is the
--- newest of both. Exactly so long ago is not longer. The state of a delivery does not matter: a
--- replay reopens it and clears no success.
+-- newest of both, but for what is dated 'infinity' or outside the years 1 to 9998. Exactly so long
+-- ago is not longer. The state of a delivery does not matter: a replay reopens it and clears no
+-- success.
 -- Locks: none. Reads the deliveries once; it is a report, not for every minute.
 CREATE OR REPLACE FUNCTION @event@.quiet_receivers_v1(
     p_older_than_seconds bigint,
@@ -36,7 +37,9 @@ BEGIN
     RETURN QUERY
     SELECT r.receiver::text, max(r.success)
     FROM (
-        SELECT d.receiver_key AS receiver, max(d.succeeded_at) AS success
+        SELECT d.receiver_key AS receiver, max(d.succeeded_at) FILTER (
+            WHERE d.succeeded_at >= '0001-01-01 00:00:00+00'::timestamptz
+                AND d.succeeded_at < '9999-01-01 00:00:00+00'::timestamptz) AS success
         FROM @delivery_table@ AS d
         GROUP BY d.receiver_key
         UNION ALL

@@ -20,7 +20,7 @@ DECLARE
     v_wrong text;
     v_hint text;
 BEGIN
-    IF COALESCE(p_name, '') !~ '\S' THEN
+    IF COALESCE(p_name, '') !~ '[^[:space:]]' THEN
         v_wrong := 'an event needs a name';
         v_hint := 'Pass what happened, in a word or two.';
     ELSIF p_retention_seconds NOT BETWEEN 1 AND 2147483647 THEN
