@@ -196,6 +196,10 @@ BEGIN
                     HINT = 'Nothing was deleted. Try again: the next step sees its new place.';
         END IF;
     END IF;
+    IF deleted = 0 AND watermark = v_log_start THEN
+        -- A trigger of the host's keeps them: so does the watermark, and there is no more to do.
+        RETURN;
+    END IF;
     v_new := CASE WHEN deleted > 0 THEN GREATEST(v_new, v_log_start) ELSE v_log_start END;
     watermark := v_new;
     SELECT s.end_offset, s.created_at INTO v_end, v_created

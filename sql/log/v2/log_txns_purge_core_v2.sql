@@ -148,6 +148,10 @@ BEGIN
         RETURN;
     END IF;
 
+    IF deleted = 0 AND watermark = v_txns_start THEN
+        -- A trigger of the host's keeps them: so does the watermark, and there is no more to do.
+        RETURN;
+    END IF;
     v_new := CASE WHEN deleted > 0 THEN GREATEST(v_new, v_txns_start) ELSE v_txns_start END;
     watermark := v_new;
     SELECT t.created_at INTO v_created
