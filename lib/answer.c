@@ -42,7 +42,7 @@ static void count(struct qret_ctx *ctx, const struct work *work, const struct ou
 	pace(ctx, outcome->deleted);
 	runner->sqlstate_count = 0;
 	if (outcome->failed > 0)
-		failure_of_events(ctx, work, outcome);
+		failure_of_rows(ctx, work, outcome);
 }
 
 /* Told once a round of the clean-up as a metric, and as they are met in the log. */

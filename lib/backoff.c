@@ -8,6 +8,7 @@
 #include "uuid.h"
 
 #define MOST_MS        300000
+#define FORGET_MS      (2 * MOST_MS)
 #define DOUBLINGS_MOST 16
 
 static int find(const struct backoff *backoff, const uint8_t *id)
@@ -69,4 +70,12 @@ void backoff_clear(struct backoff *backoff, const uint8_t *id, int32_t phase)
 
 	if (at >= 0 && backoff->entries[at].phase == phase)
 		backoff->entries[at] = backoff->entries[--backoff->count];
+}
+
+void backoff_forget(struct backoff *backoff, int64_t now_us)
+{
+	for (uint32_t i = backoff->count; i-- > 0;) {
+		if (clock_after_ms(backoff->entries[i].until_us, FORGET_MS) < now_us)
+			backoff->entries[i] = backoff->entries[--backoff->count];
+	}
 }

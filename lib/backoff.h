@@ -28,6 +28,9 @@ bool backoff_active(const struct backoff *backoff, const uint8_t *id, int64_t no
 void backoff_strike(struct backoff *backoff, const uint8_t *id, int32_t phase, int64_t now_us,
                     int64_t interval_ms);
 
+/* Forgets items that nobody has tried for long: their partition, or their rule, is gone. */
+void backoff_forget(struct backoff *backoff, int64_t now_us);
+
 /* A success in a phase forgives the failures there. */
 void backoff_clear(struct backoff *backoff, const uint8_t *id, int32_t phase);
 

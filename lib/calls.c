@@ -67,6 +67,8 @@ int qret_attach(struct qret_ctx *ctx, struct pg_conn *connection)
 	session->tainted = false;
 	session->state = SESSION_CLOSED;
 	ctx->attached = true;
+	/* It may lead to another server than the last one did. */
+	floors_forget_hints(&ctx->floors);
 	return QRET_DONE;
 }
 

@@ -18,6 +18,14 @@
 #define LOCK_FIRST_ROWS          50
 #define SAME_SQLSTATE_MOST       20
 
+static void line_error(struct line *line, const struct error *error)
+{
+	line_text(line, "sqlstate", error->sqlstate);
+	line_text(line, "message", error->message);
+	if (error->hint[0] != '\0')
+		line_text(line, "hint", error->hint);
+}
+
 static void log_failure(struct qret_ctx *ctx, const struct work *work, const struct error *error)
 {
 	const struct phase *phase = ctx->runner.phase;
@@ -32,11 +40,27 @@ static void log_failure(struct qret_ctx *ctx, const struct work *work, const str
 		line_uuid(&line, "partition", work->item.partition_id);
 	else if (phase->units > 1)
 		line_text(&line, "unit", phase_unit(phase, work->unit));
-	line_text(&line, "sqlstate", error->sqlstate);
-	line_text(&line, "message", error->message);
-	if (error->hint[0] != '\0')
-		line_text(&line, "hint", error->hint);
+	line_error(&line, error);
 	log_end(&ctx->log, event, &line);
+}
+
+void failure_of_floors(struct qret_ctx *ctx, const struct error *error)
+{
+	struct line line;
+
+	if (log_wants(&ctx->log, LOG_ITEM_FAILED)) {
+		log_begin(&line, LOG_ITEM_FAILED);
+		line_text(&line, "phase", "floors");
+		line_error(&line, error);
+		log_end(&ctx->log, LOG_ITEM_FAILED, &line);
+	}
+	/* A host's list, or its step, is none the worse. */
+	if (ctx->cycle.plan != PLAN_CYCLE)
+		return;
+	ctx->cycle.partial = true;
+	ctx->report.items_failed++;
+	if (ctx->cycle.first_failure.code == QRET_DONE)
+		ctx->cycle.first_failure = *error;
 }
 
 /* Gives the item up for this cycle. */
@@ -176,7 +200,7 @@ void failure_handle(struct qret_ctx *ctx, struct lane *lane, struct slot *slot,
 		runner_fail(runner, error);
 }
 
-void failure_of_events(struct qret_ctx *ctx, const struct work *work, const struct outcome *outcome)
+void failure_of_rows(struct qret_ctx *ctx, const struct work *work, const struct outcome *outcome)
 {
 	struct error error;
 	char sqlstate[6];

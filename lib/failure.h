@@ -10,9 +10,14 @@
 void failure_handle(struct qret_ctx *ctx, struct lane *lane, struct slot *slot,
                     const struct error *error);
 
-/* Events that a step of the prune could not delete; what else there was of its batch it did. */
-void failure_of_events(struct qret_ctx *ctx, const struct work *work,
-                       const struct outcome *outcome);
+/*
+ * Events, or partitions of the clean-up, that a step could not delete; what else there was of its
+ * batch it did.
+ */
+void failure_of_rows(struct qret_ctx *ctx, const struct work *work, const struct outcome *outcome);
+
+/* A statement that keeps floors true failed: its partitions wait for the next cycle. */
+void failure_of_floors(struct qret_ctx *ctx, const struct error *error);
 
 /* The lane's connection is gone: what flew on it is taken over by the others, if there are any. */
 void failure_lost_lane(struct qret_ctx *ctx, struct lane *lane, const struct error *error);

@@ -162,6 +162,7 @@ int finish(struct qret_ctx *ctx)
 	if (outcome == QRET_BUSY && ctx->gate.wait_ms >= 0)
 		cadence_wait(&ctx->cadence, now_us, ctx->gate.wait_ms);
 	log_outcome(ctx, outcome);
+	backoff_forget(&ctx->runner.backoff, now_us);
 	ctx->metrics.met.backed_off = ctx->runner.backoff.count;
 	metrics_cycle(&ctx->metrics, &ctx->report);
 	ctx->metrics.met.future_heads = 0;

@@ -15,16 +15,21 @@
 
 #define QUEUE_CAP          200 /* partitions of one queue in a page: the others get their turn */
 #define LOOKS_BY_HINT      100 /* then one that starts from the beginning */
-#define SETTLE_MOST        256
+#define SETTLE_FAILURES    3   /* what fails so often in a row is not the partitions' fault */
 #define PINNED_ROUND_US    (45 * US_PER_SECOND) /* each pinned partition is looked at within 60 s */
 #define PINNED_SHARE_LEAST 500
-#define PINNED_PAGE_MOST   10000
 #define WALK_ROUND_US      (20LL * 3600 * US_PER_SECOND) /* each partition within a day */
 #define WALK_SHARE_LEAST   8 /* so a small log is looked at whole in every cycle */
-#define WALK_PAGE_MOST     1000
+
+static const int32_t size_most[FLOORS_KINDS] = {
+	[FLOORS_SETTLE] = 256,
+	[FLOORS_PINNED] = 10000,
+	[FLOORS_WALK] = 1000,
+};
 
 int floors_init(struct floors *floors)
 {
+	memcpy(floors->sizes, size_most, sizeof(floors->sizes));
 	floors->array = malloc(uuid_array_bytes(PAGE_ITEMS));
 	return floors->array == NULL ? QRET_ERR_NOMEM : QRET_DONE;
 }
@@ -64,12 +69,27 @@ void floors_forget(struct floors *floors)
 	random_start(&floors->walk);
 }
 
+static int32_t smaller(int64_t a, int64_t b)
+{
+	return (int32_t)(a < b ? a : b);
+}
+
 void floors_begin(struct floors *floors)
 {
 	floors->excluded.count = 0;
 	floors->unsettled.count = 0;
-	floors->settling = 0;
+	floors->settling = floors->failures = 0;
 	floors->progress = 1;
+	for (int kind = 0; kind < FLOORS_KINDS; kind++)
+		floors->sizes[kind] = smaller(2 * (int64_t)floors->sizes[kind], size_most[kind]);
+}
+
+bool floors_shrink(struct floors *floors, enum floors_kind kind)
+{
+	if (floors->asked <= 1)
+		return false;
+	floors->sizes[kind] = floors->asked / 2;
+	return true;
 }
 
 /* Out of memory an id is not kept: its partition is met again, and nothing is lost but time. */
@@ -96,7 +116,7 @@ static void exclude(struct floors *floors, const uint8_t *id)
 
 void floors_unsettle(struct floors *floors, const uint8_t *id)
 {
-	ids_add(&floors->unsettled, id, PINNED_PAGE_MOST);
+	ids_add(&floors->unsettled, id, (uint32_t)size_most[FLOORS_PINNED]);
 }
 
 static void bind_ids(struct floors *floors, const struct ids *ids, uint32_t count,
@@ -190,8 +210,8 @@ const char *floors_settle_bind(struct qret_ctx *ctx, struct parameters *paramete
 {
 	struct floors *floors = &ctx->floors;
 
-	floors->settling = floors->unsettled.count < SETTLE_MOST ? floors->unsettled.count
-	                                                         : SETTLE_MOST;
+	floors->asked = smaller(floors->unsettled.count, floors->sizes[FLOORS_SETTLE]);
+	floors->settling = (uint32_t)floors->asked;
 	bind_ids(floors, &floors->unsettled, floors->settling, parameters);
 	parameter_timestamp(parameters, ctx->cycle.clock_us);
 	return context_statement(ctx, STATEMENT_FLOORS_REFRESH);
@@ -253,11 +273,14 @@ void floors_settle_read(struct qret_ctx *ctx, const struct pg_result *result)
 {
 	for (int row = 0; row < result_rows(result); row++)
 		read_refreshed(ctx, result, row);
+	ctx->floors.failures = 0;
 	drop_settling(&ctx->floors);
 }
 
 void floors_settle_failed(struct floors *floors)
 {
+	if (++floors->failures >= SETTLE_FAILURES)
+		floors->settling = floors->unsettled.count;
 	for (uint32_t i = 0; i < floors->settling; i++)
 		exclude(floors, floors->unsettled.list[i]);
 	drop_settling(floors);
@@ -284,6 +307,8 @@ static void share(struct round *round, int64_t round_us, int64_t least)
 
 void floors_share_begin(struct floors *floors)
 {
+	/* More than the last round had: thousands can come to be pinned between two cycles. */
+	floors->pinned.counted &= floors->pinned.looked < floors->pinned.total;
 	share(&floors->pinned, PINNED_ROUND_US, PINNED_SHARE_LEAST);
 	/* The walk is slow by intent; the server estimates how much there is. */
 	floors->walk.counted = true;
@@ -292,10 +317,12 @@ void floors_share_begin(struct floors *floors)
 	share(&floors->walk, WALK_ROUND_US, WALK_SHARE_LEAST);
 }
 
-static void bind_round(const struct round *round, int64_t most, struct parameters *parameters)
+static void bind_round(struct floors *floors, enum floors_kind kind, const struct round *round,
+                       struct parameters *parameters)
 {
+	floors->asked = smaller(round->quota, floors->sizes[kind]);
 	parameter_uuid(parameters, round->has_after ? round->after : NULL);
-	parameter_int4(parameters, (int32_t)(round->quota < most ? round->quota : most));
+	parameter_int4(parameters, floors->asked);
 }
 
 /*
@@ -327,7 +354,7 @@ static bool read_round(struct round *round, const struct pg_result *result, int 
 const char *floors_pinned_bind(struct qret_ctx *ctx, struct parameters *parameters)
 {
 	parameter_timestamp(parameters, ctx->cycle.clock_us);
-	bind_round(&ctx->floors.pinned, PINNED_PAGE_MOST, parameters);
+	bind_round(&ctx->floors, FLOORS_PINNED, &ctx->floors.pinned, parameters);
 	return context_statement(ctx, STATEMENT_FLOORS_PINNED);
 }
 
@@ -350,7 +377,7 @@ bool floors_pinned_read(struct qret_ctx *ctx, const struct pg_result *result)
 const char *floors_walk_bind(struct qret_ctx *ctx, struct parameters *parameters)
 {
 	parameter_timestamp(parameters, ctx->cycle.clock_us);
-	bind_round(&ctx->floors.walk, WALK_PAGE_MOST, parameters);
+	bind_round(&ctx->floors, FLOORS_WALK, &ctx->floors.walk, parameters);
 	return context_statement(ctx, STATEMENT_FLOORS_WALK);
 }
 

@@ -15,6 +15,9 @@
 #define FLOORS_HINTS  5
 #define EXCLUDED_MOST PAGE_ITEMS
 
+/* The statements that keep floors true, each of which takes a number of partitions. */
+enum floors_kind { FLOORS_SETTLE, FLOORS_PINNED, FLOORS_WALK, FLOORS_KINDS };
+
 struct qret_ctx;
 
 /* A round over many rows, a share of it each cycle. */
@@ -43,7 +46,10 @@ struct floors {
 	struct ids unsettled; /* to be brought up to date */
 	uint32_t
 		progress; /* what the last page and its settling changed; a list without any is over */
-	uint32_t settling; /* how many of them are on their way */
+	uint32_t settling;           /* how many of them are on their way */
+	uint32_t failures;           /* attempts to settle that failed, in a row */
+	int32_t sizes[FLOORS_KINDS]; /* most partitions of one statement, from what time allowed */
+	int32_t asked;               /* of the last one */
 	struct round pinned, walk;
 	int64_t pinned_count;
 	uint8_t *array; /* room for PAGE_ITEMS ids as an array on the wire */
@@ -82,6 +88,11 @@ void floors_unsettle(struct floors *floors, const uint8_t *id);
 const char *floors_settle_bind(struct qret_ctx *ctx, struct parameters *parameters);
 void floors_settle_read(struct qret_ctx *ctx, const struct pg_result *result);
 void floors_settle_failed(struct floors *floors);
+
+/*
+ * A statement of this kind took too long: the next takes half as many. False where it had but one.
+ */
+bool floors_shrink(struct floors *floors, enum floors_kind kind);
 
 /* Shares of the two rounds. Reading tells whether this cycle's share is done. */
 void floors_share_begin(struct floors *floors);

@@ -3,6 +3,7 @@
  * The states that keep the floors true: the slow walk, which pinned partitions are free again,
  * what stepping found.
  */
+#include "failure.h"
 #include "sqlstate.h"
 #include "states.h"
 
@@ -20,21 +21,7 @@ static int settle_then(struct qret_ctx *ctx, enum cycle_state state)
 	return state_move(ctx, ctx->floors.unsettled.count > 0 ? STATE_SETTLE : state);
 }
 
-int state_pinned(struct qret_ctx *ctx)
-{
-	struct pg_result *answer = NULL;
-	struct error error;
-	int rc = state_ask(ctx, floors_pinned_bind, &answer, &error);
-	bool over;
-
-	if (rc != QRET_DONE)
-		return state_no_answer(ctx, rc, &error);
-	over = floors_pinned_read(ctx, answer);
-	result_free(answer);
-	return over ? settle_then(ctx, STATE_PAGE) : settle_then(ctx, STATE_PINNED);
-}
-
-/* A refresh that failed by itself costs only its partitions their turn. */
+/* What failed by itself, and not for a reason that ends the cycle. */
 static bool is_local(const struct qret_ctx *ctx, const struct error *error)
 {
 	enum sqlstate_action action = sqlstate_rule(error->sqlstate)->action;
@@ -43,18 +30,51 @@ static bool is_local(const struct qret_ctx *ctx, const struct error *error)
 	       action != SQLSTATE_PERMANENT;
 }
 
+/*
+ * After a statement that failed: whether it is sent again with fewer partitions. If not, they have
+ * lost their turn, which is as bad as a step that failed: what nobody looks at is never deleted.
+ */
+static bool is_smaller_tried(struct qret_ctx *ctx, enum floors_kind kind, const struct error *error)
+{
+	if (sqlstate_rule(error->sqlstate)->action == SQLSTATE_SHRINK &&
+	    floors_shrink(&ctx->floors, kind))
+		return true;
+	failure_of_floors(ctx, error);
+	return false;
+}
+
+int state_pinned(struct qret_ctx *ctx)
+{
+	struct pg_result *answer = NULL;
+	struct error error;
+	int rc = state_ask(ctx, floors_pinned_bind, &answer, &error);
+	bool over;
+
+	if (rc < 0 && is_local(ctx, &error))
+		return is_smaller_tried(ctx, FLOORS_PINNED, &error) ? QRET_MORE
+		                                                    : settle_then(ctx, STATE_PAGE);
+	if (rc != QRET_DONE)
+		return state_no_answer(ctx, rc, &error);
+	over = floors_pinned_read(ctx, answer);
+	result_free(answer);
+	return over ? settle_then(ctx, STATE_PAGE) : settle_then(ctx, STATE_PINNED);
+}
+
 int state_settle(struct qret_ctx *ctx)
 {
 	struct pg_result *answer = NULL;
 	struct error error;
 	int rc = state_ask(ctx, floors_settle_bind, &answer, &error);
 
-	if (rc < 0 && is_local(ctx, &error))
+	if (rc < 0 && is_local(ctx, &error)) {
+		if (is_smaller_tried(ctx, FLOORS_SETTLE, &error))
+			return QRET_MORE;
 		floors_settle_failed(&ctx->floors);
-	else if (rc != QRET_DONE)
+	} else if (rc != QRET_DONE) {
 		return state_no_answer(ctx, rc, &error);
-	else
+	} else {
 		floors_settle_read(ctx, answer);
+	}
 	result_free(answer);
 	return settle_then(ctx, ctx->cycle.after_settle);
 }
@@ -64,12 +84,14 @@ int state_walk(struct qret_ctx *ctx)
 	struct pg_result *answer = NULL;
 	struct error error;
 	int rc = state_ask(ctx, floors_walk_bind, &answer, &error);
-	bool over = true;
+	bool over;
 
-	if (rc != QRET_DONE && !(rc < 0 && is_local(ctx, &error)))
+	if (rc < 0 && is_local(ctx, &error))
+		return is_smaller_tried(ctx, FLOORS_WALK, &error) ? QRET_MORE
+		                                                  : state_move(ctx, STATE_PINNED);
+	if (rc != QRET_DONE)
 		return state_no_answer(ctx, rc, &error);
-	if (rc == QRET_DONE)
-		over = floors_walk_read(ctx, answer);
+	over = floors_walk_read(ctx, answer);
 	result_free(answer);
 	return over ? state_move(ctx, STATE_PINNED) : QRET_MORE;
 }

@@ -138,6 +138,8 @@ void step_read_cleanup(const struct pg_result *result, int32_t rows, struct outc
 	ret_outcome->skipped = count_of(result, 4);
 	if (result_uuid(result, 0, 6, ret_outcome->orphan_uuid))
 		ret_outcome->orphans = count_of(result, 5);
+	ret_outcome->failed = count_of(result, 7);
+	result_text(result, 0, 8, ret_outcome->failure, sizeof(ret_outcome->failure));
 }
 
 void step_read_metrics_purge(const struct pg_result *result, int32_t rows,

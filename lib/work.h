@@ -41,8 +41,9 @@ struct outcome {
 	bool refused;            /* a cutoff lay in the server's future; nothing was tried */
 	int64_t orphans;         /* clean-up: partitions that are gone and left rows behind */
 	uint8_t orphan_uuid[16]; /* the first of them */
-	int64_t deliveries, skipped, oversize, poison, failed; /* event prune */
-	char failure[FAILURE_BYTES]; /* SQLSTATE and message of the first event that failed */
+	int64_t deliveries, oversize, poison; /* event prune */
+	int64_t skipped, failed;              /* event prune and clean-up */
+	char failure[FAILURE_BYTES];          /* SQLSTATE and message of the first that failed */
 	char cursor[CURSOR_BYTES]; /* where the next step of this unit goes on; "" from the start */
 	uint8_t cursor_uuid[16];
 	bool has_cursor;

@@ -19,7 +19,9 @@ CROSS JOIN LATERAL (
     WHERE qq.id OPERATOR(pg_catalog.=) p.queue_id
 ) AS q
 CROSS JOIN LATERAL (
-    SELECT s.created_at
+    -- No interval reaches to an infinite date: it counts as the oldest there can be, or as fresh.
+    SELECT LEAST(GREATEST(s.created_at, '4714-11-24 00:00:00+00 BC'::pg_catalog.timestamptz),
+        $1::pg_catalog.timestamptz) AS created_at
     FROM @log@.log_segments AS s
     WHERE s.partition_id OPERATOR(pg_catalog.=) p.id AND s.base_offset OPERATOR(pg_catalog.>=) p.log_start
     ORDER BY s.base_offset

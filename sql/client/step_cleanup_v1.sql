@@ -4,7 +4,8 @@
 -- $2 max_rows int4
 --
 -- Columns: deleted int8, done bool, elapsed_us int8, then those of step_cleanup_v2.sql, which the
--- contract does not tell: last uuid NULL, spared int8 0, orphans int8 0, orphan uuid NULL.
+-- contract does not tell: last uuid NULL, spared int8 0, orphans int8 0, orphan uuid NULL,
+-- failed int8 0, failure text NULL.
 -- Locks and transaction: those of the function.
 SELECT
     COALESCE((step.answer OPERATOR(pg_catalog.->>) 'deleted')::pg_catalog.int8, 0),
@@ -14,5 +15,7 @@ SELECT
     NULL::pg_catalog.uuid,
     0::pg_catalog.int8,
     0::pg_catalog.int8,
-    NULL::pg_catalog.uuid
+    NULL::pg_catalog.uuid,
+    0::pg_catalog.int8,
+    NULL::pg_catalog.text
 FROM @log@.log_partition_cleanup_step_v1($1::pg_catalog.timestamptz, $2::pg_catalog.int4) AS step(answer)

@@ -210,3 +210,74 @@ def test_broken_contract_does_not_spin(cluster):
         assert report["segments_deleted"] == 0
         assert report["steps"] < 30
     db.drop()
+
+
+def test_clean_up_passes_by_what_a_host_holds_on_to(db):
+    """L9, L19: a reference keeps its partition, and neither hides nor slows the others."""
+    ids = bulk.partitions(db, bulk.queue(db), 5, 90 * support.DAY)
+    db.sql("CREATE TABLE public.note (partition_id uuid REFERENCES queen.log_partitions)")
+    db.sql("INSERT INTO public.note VALUES (%s)", ids[2])
+    with qret.Context(db.dsn) as context:
+        code, report = context.try_cycle()
+        assert code == qret.PARTIAL
+        assert (report["partitions_deleted"], report["items_failed"]) == (4, 1)
+        assert context.sqlstate == "23503" and ids[2] in context.message
+        (line,) = context.events("item_failed")
+        assert "phase=partition_cleanup" in line.text and ids[2] in line.text
+    assert db.sql("SELECT id::text FROM queen.log_partitions") == [(ids[2],)]
+    db.sql("DROP TABLE public.note")
+    with qret.Context(db.dsn) as context:
+        assert context.cycle()["partitions_deleted"] == 1
+
+
+def floors_take(db, sleep):
+    """Writing the floors of one partition runs the PL/pgSQL statement given."""
+    db.sql(
+        f"""CREATE FUNCTION public.linger() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+            {sleep};
+            RETURN NEW;
+        END $$"""
+    )
+    db.sql(
+        "CREATE TRIGGER linger BEFORE UPDATE ON queen.retention_floors FOR EACH ROW"
+        " WHEN (OLD.look_xid IS NOT NULL) EXECUTE FUNCTION public.linger()"
+    )
+
+
+def test_floors_that_take_longer_than_a_statement_may_are_settled_in_smaller_lots(db):
+    """B04: new partitions are unknown until they are settled, and would never be stepped."""
+    _, ids = bulk.backlog(db, 300, 1)
+    floors_take(db, "PERFORM pg_sleep(0.005)")
+    with qret.Context(db.dsn, statement_timeout_ms=500, partition_cleanup=False) as context:
+        assert context.cycle()["segments_deleted"] == len(ids)
+    assert bulk.count(db) == 0
+
+
+@pytest.mark.parametrize("failure", ["PERFORM pg_sleep(60)", support.NOT_TODAY])
+def test_floors_that_cannot_be_settled_are_no_success(db, failure):
+    bulk.backlog(db, 300, 1)
+    floors_take(db, failure)
+    with qret.Context(db.dsn, statement_timeout_ms=100, partition_cleanup=False) as context:
+        code, report = context.try_cycle()
+        assert code == qret.PARTIAL
+        assert report["items_failed"] > 0 and report["round_trips"] < 40
+        assert "phase=floors" in context.events("item_failed")[0].text
+    db.sql("DROP TRIGGER linger ON queen.retention_floors")
+    with qret.Context(db.dsn) as context:
+        assert context.cycle()["segments_deleted"] == 300
+
+
+def test_overdue_is_told_beside_rows_dated_at_the_ends_of_time(db):
+    _, ids = bulk.backlog(db, 3, 2)
+    for pid, date in zip(ids, ("-infinity", "infinity")):
+        db.sql(
+            "UPDATE queen.log_segments SET created_at = %s WHERE partition_id = %s"
+            " AND base_offset = 0",
+            date,
+            pid,
+        )
+    support.fail_deletes_of(db, ids)
+    with qret.Context(db.dsn, work_list="scan") as context:
+        code, report = context.try_cycle()
+        assert code == qret.PARTIAL and report["oldest_overdue_us"] > 0

@@ -9,6 +9,7 @@ import pytest
 
 from cycle import support
 from pg import bulk, qret
+from pg.cluster import Cluster
 
 HOT = ("log_segments", "log_txns", "log_partitions", "log_consumers", "log_dlq", "retention_floors")
 AGE = 40 * support.DAY
@@ -199,7 +200,7 @@ def test_idle_cycles_under_a_held_snapshot_write_a_lease_at_most(db, gate):
 
 
 def test_partitions_that_nobody_consumes_cost_no_steps_after_the_first_look(db):
-    """B56: due by age for ever; the consumer that catches up is served by the next cycle."""
+    """B56: due by age for ever; the consumer that catches up is served when its turn comes."""
     queue_id = bulk.queue(db, retention_enabled=True, completed_retention_seconds=60)
     ids = bulk.partitions(db, queue_id, 2000)
     bulk.segments(db, ids, 1, support.HALF_HOUR)
@@ -212,8 +213,46 @@ def test_partitions_that_nobody_consumes_cost_no_steps_after_the_first_look(db):
             assert later["partitions"] == 0
             assert later["items_pinned"] == 2000
         db.sql("UPDATE queen.log_consumers SET committed = 0 WHERE partition_id = %s", ids[1234])
-        served = context.cycle()
-        assert (served["partitions"], served["segments_deleted"]) == (1, 1)
+        # A round looks at 500 a cycle, or at more where that would take longer than 45 s.
+        served = [context.cycle() for _ in range(5)]
+        assert sum(report["partitions"] for report in served) == 1
+        assert sum(report["segments_deleted"] for report in served) == 1
+
+
+def test_crowd_that_came_to_be_pinned_at_once_is_looked_at_within_a_minute(db):
+    """L19: however many there were when the last round was counted."""
+    queue_id = bulk.queue(db, retention_enabled=True, completed_retention_seconds=60)
+    with qret.Context(db.dsn, partition_cleanup=False, interval_ms=5000) as context:
+        context.cycle()
+        ids = bulk.partitions(db, queue_id, 6000)
+        bulk.segments(db, ids, 1, support.HALF_HOUR, txns=False)
+        bulk.consumer(db, ids, committed=-1)
+        assert context.cycle()["items_pinned"] == len(ids)
+        db.sql("UPDATE queen.log_consumers SET committed = 0")
+        # As many as a minute has.
+        served = sum(context.cycle()["segments_deleted"] for _ in range(11))
+        assert served == len(ids)
+
+
+def test_borrowed_connection_to_another_server_is_looked_at_afresh(db):
+    """L18: what a look on the first server told of transactions and floors is not true there."""
+    with Cluster() as elsewhere:
+        other = elsewhere.create_database(("broker", "log"))
+        for each in (db, other):
+            bulk.queue(each, retention_enabled=True, retention_seconds=60)
+        behind = other.one("SELECT pg_current_xact_id()::text::bigint")
+        while db.one("SELECT pg_current_xact_id()::text::bigint") < behind + 100:
+            pass
+        with qret.Context(partition_cleanup=False) as context:
+            context.attach(db.connect())
+            context.cycle()
+            context.detach()
+            ids = bulk.partitions(other, other.one("SELECT id::text FROM queen.queues"), 3)
+            bulk.segments(other, ids, 2, support.HALF_HOUR)
+            context.attach(other.connect())
+            assert context.cycle()["segments_deleted"] == 6
+            context.detach()
+        other.close()
 
 
 def test_step_by_hand_whose_candidates_are_all_locked_is_partial(db):

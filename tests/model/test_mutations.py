@@ -88,8 +88,8 @@ MUTATIONS = {
     ),
     "cleanup_leaves_the_sidecar": (
         34,
-        "retention_cleanup_delete_v1",
-        "WHERE t.partition_id = v_id",
+        "retention_cleanup_remove_v1",
+        "WHERE t.partition_id = p_ids[gone]",
         "WHERE false",
     ),
 }

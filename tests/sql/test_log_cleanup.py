@@ -424,3 +424,51 @@ def test_L9_many_rows_of_one_orphan_cost_as_much_as_one(log):
     assert log.sql(call) == [(1, pid)]
     plan = log.one(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {call}")[0]["Plan"]
     assert plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] < 20
+
+
+# --- what cannot be deleted ---------------------------------------------------------------------
+
+
+def hold_by_reference(log, pids):
+    log.sql("CREATE TABLE IF NOT EXISTS public.note (id uuid REFERENCES {q}.log_partitions)")
+    log.sql("INSERT INTO public.note SELECT unnest(%s::uuid[])", pids)
+
+
+def hold_by_trigger(log, pids):
+    log.sql(
+        "CREATE FUNCTION public.keep() RETURNS trigger LANGUAGE plpgsql AS"
+        " $$ BEGIN RETURN CASE WHEN OLD.id::text = ANY (TG_ARGV) THEN NULL ELSE OLD END; END $$"
+    )
+    log.sql(
+        "CREATE TRIGGER keep BEFORE DELETE ON {q}.log_partitions FOR EACH ROW"
+        f" EXECUTE FUNCTION public.keep({', '.join(repr(pid) for pid in pids)})"
+    )
+
+
+@pytest.mark.parametrize("hold", [hold_by_reference, hold_by_trigger])
+@pytest.mark.parametrize("held", [[0], [7], [3, 4], list(range(1, 8)), [0, 2, 5, 7]])
+def test_L9_what_a_host_holds_on_to_keeps_itself_alone(log, hold, held):
+    pids = sorted(log.partition() for _ in range(8))
+    for pid in pids:
+        log.segments(pid, [50 * DAY])
+    log.sql("DELETE FROM {q}.log_segments")
+    log.sql("UPDATE {q}.log_partitions SET log_start = last_offset + 1")
+    kept = [pids[at] for at in held]
+    hold(log, kept)
+    answer = log.cleanup_v2()
+    assert (answer["deleted"], answer["failed"], answer["done"]) == (8 - len(kept), len(kept), True)
+    assert kept[0] in answer["failure"]
+    assert log.alive() == kept
+    assert len(log.sql("SELECT 1 FROM {q}.log_txns")) == len(kept)
+    for pid in pids:
+        assert bool(log.history(pid)) is (pid not in kept)
+    with pytest.raises(psycopg2.Error):
+        log.cleanup()
+
+
+def test_L9_what_cannot_be_deleted_hides_nothing_behind_it(log):
+    """A batch ends early where much of it fails, and the cursor goes on behind that."""
+    pids = sorted(log.partition() for _ in range(150))
+    hold_by_reference(log, pids[:140])
+    assert log.cleanup_round(rows=100) == 10
+    assert log.alive() == pids[:140]

@@ -154,6 +154,7 @@ def test_L12_the_grants_are_those_that_are_documented(granted):
         "retention_orphans_v1",
         "retention_cleanup_lock_v1",
         "retention_cleanup_delete_v1",
+        "retention_cleanup_remove_v1",
         "cleanup_worker_metrics_v1",
         "get_retention_timeseries_v1",
     }

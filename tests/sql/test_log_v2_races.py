@@ -14,6 +14,7 @@ STEP = "SELECT queen.log_retention_step_v2(%s, now() - interval '1 day', NULL, 1
 COMPLETED = "SELECT queen.log_retention_step_v2(%s, NULL, now() - interval '1 day', 1000)"
 PURGE = "SELECT queen.log_txns_purge_step_v2(%s, now() - interval '1 day', 1000)"
 LOCK = "SELECT 1 FROM queen.log_partitions WHERE id = %s FOR UPDATE"
+SEGMENTS = "log_segments WHERE partition_id"
 # A thread may be scheduled late; the deadlock detector would need a whole second.
 LATE_SECONDS = (LATE_MS + 600) / 1000
 
@@ -82,6 +83,21 @@ def test_L23_the_late_wait_is_the_least_of_its_bounds(db, log, pid, settings, mo
     step = Beside(db, STEP, pid, settings=settings)
     assert_lost(step)
     assert most <= step.seconds <= most + 0.6
+    log.sql("ROLLBACK")
+
+
+def test_L23_what_the_delete_has_waited_is_not_waited_again(db, log, pid):
+    rows = Log(db)
+    for each, text in ((log, LOCK), (rows, LOCK.replace("log_partitions WHERE id", SEGMENTS))):
+        each.sql("BEGIN")
+        each.sql(text, pid)
+    settings = ["SET qretention.late_lock_ms = '10000'", "SET deadlock_timeout = '3s'"]
+    step = Beside(db, STEP, pid, settings=settings)
+    wait_until_blocked(db)
+    time.sleep(1)
+    rows.sql("ROLLBACK")
+    assert_lost(step)
+    assert 1.4 <= step.seconds <= 2.3
     log.sql("ROLLBACK")
 
 

@@ -205,3 +205,22 @@ def test_L23_the_library_s_statements_count_segments_messages_and_time(log, vers
     assert row[:4] == (2, 20, 40, False)
     row = client(log, f"step_txns_v{version}.sql", pid, log.at(DAY), 9, True)[0]
     assert row[:4] == (5, 50, 50, True)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_L20_a_trigger_that_keeps_rows_is_done(log, steps, version):
+    """The contract's word for a step that deleted nothing, so that no caller's loop spins."""
+    pid = log.partition()
+    log.segments(pid, [50 * DAY] * 3)
+    log.sql(
+        "CREATE FUNCTION {q}.keep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$"
+    )
+    for table in ("log_segments", "log_txns"):
+        log.sql(
+            f"CREATE TRIGGER keep BEFORE DELETE ON {{q}}.{table} FOR EACH ROW"
+            " EXECUTE FUNCTION {q}.keep()"
+        )
+    kept = {"deleted": 0, "new_log_start": 0, "done": True}
+    assert steps.retain(version, pid, DAY) == kept == steps.evict(version, pid, DAY)
+    assert steps.purge(version, pid, DAY) == {"deleted": 0, "new_txns_start": 0, "done": True}
+    assert log.history(pid) == []

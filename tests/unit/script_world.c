@@ -134,7 +134,7 @@ static const char *respond(struct script_call *call)
 	if (strncmp(name, "step_txns", 9) == 0 || strncmp(name, "step_max_wait", 13) == 0)
 		return "2 0 7 t 100 f";
 	if (strncmp(name, "step_cleanup", 12) == 0)
-		return "0 t 100 - 0 0 -";
+		return "0 t 100 - 0 0 - 0 -";
 	if (strcmp(name, "metrics_purge") == 0)
 		return "0 100";
 	if (strcmp(name, "event_prune_step") == 0)

@@ -95,10 +95,28 @@ START_TEST(backoff_forgets_least_troubled)
 }
 END_TEST
 
+/* Dropped with its partition, or freed by another policy, an item is tried no more: nor is it counted. */
+START_TEST(backoff_forgets_what_is_not_tried)
+{
+	const int64_t minute_us = 60 * US_PER_SECOND;
+
+	memset(&backoff, 0, sizeof(backoff));
+	for (unsigned i = 0; i < 5; i++)
+		backoff_strike(&backoff, id_of(i), 1, 0, 100);
+	backoff_strike(&backoff, id_of(3), 1, 9 * minute_us, 100);
+	backoff_forget(&backoff, 9 * minute_us);
+	ck_assert_uint_eq(backoff.count, 5);
+	backoff_forget(&backoff, 11 * minute_us);
+	ck_assert_uint_eq(backoff.count, 1);
+	ck_assert_int_eq(backoff.entries[0].strikes, 2);
+}
+END_TEST
+
 int main(void)
 {
-	const TTest *tests[] = { backoff_grows_in_intervals, backoff_is_bounded,
-		                 backoff_success_forgives, backoff_forgets_least_troubled, NULL };
+	const TTest *tests[] = { backoff_grows_in_intervals,        backoff_is_bounded,
+		                 backoff_success_forgives,          backoff_forgets_least_troubled,
+		                 backoff_forgets_what_is_not_tried, NULL };
 
 	return unit_run("backoff", tests);
 }

@@ -10,8 +10,8 @@ static int cleanups;
 
 static const char *clean_up(struct script_call *call)
 {
-	static const char *const answers[] = { "0 f 100 #5 3 0 -", "2 f 100 #9 0 2 #7",
-		                               "0 f 100 #9 1 0 -", "1 t 100 - 0 0 -" };
+	static const char *const answers[] = { "0 f 100 #5 3 0 - 0 -", "2 f 100 #9 0 2 #7 0 -",
+		                               "0 f 100 #9 1 0 - 0 -", "1 t 100 - 0 0 - 0 -" };
 	static const char *const after[] = { "-", "#5", "#9", "-" };
 
 	if (strcmp(call->statement, "step_cleanup_v2") != 0)

@@ -8,7 +8,8 @@
 --
 -- Returns {"deleted": partitions deleted, "done": call no more now}. Stateless: each call scans
 -- from the first partition, and partitions that are vetoed cost it a look each time. So `done` is
--- true also when a full batch was spared whole: the next call would only meet the same ones.
+-- true also when a full batch was spared whole: the next call would only meet the same ones. What
+-- cannot be deleted for a reason of its own is passed over; a batch of nothing else raises it.
 -- log_partition_cleanup_step_v2 has a cursor.
 --
 -- Locks: partition rows, then their consumer rows, both FOR UPDATE SKIP LOCKED in key order; one
@@ -35,8 +36,13 @@ BEGIN
     IF v_ids IS NULL THEN
         RETURN jsonb_build_object('deleted', 0, 'done', true);
     END IF;
-    SELECT b.deleted, b.resume_after INTO v_batch
+    SELECT b.deleted, b.resume_after, b.failed, b.failure INTO v_batch
     FROM @log@.retention_cleanup_delete_v1(v_ids, p_cutoff, v_max_rows) AS b;
+    IF v_batch.failed > 0 AND v_batch.deleted = 0 THEN
+        RAISE EXCEPTION '%', substr(v_batch.failure, 7)
+            USING ERRCODE = left(v_batch.failure, 5),
+                HINT = 'Remove what holds on to the partition, or what refuses its deletion.';
+    END IF;
     RETURN jsonb_build_object(
         'deleted', v_batch.deleted,
         'done', v_batch.deleted = 0

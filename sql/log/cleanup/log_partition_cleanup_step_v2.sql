@@ -10,7 +10,8 @@
 -- Returns {"deleted": partitions deleted, "last": the cursor for the next call, "done": the end was
 -- reached, "spared": how many were passed over because somebody held their row or a consumer's,
 -- "orphans": how many partitions of this stretch are gone and have left a dead letter or streams
--- state behind, "orphan": the first of them}. `last` is NULL when done, so that giving it back
+-- state behind, "orphan": the first of them, "failed": how many could not be deleted for a reason
+-- of their own, "failure": the SQLSTATE and message of the first}. `last` is NULL when done, so that giving it back
 -- begins the next round. Each call moves the cursor, also when it deleted nothing: call until done,
 -- whatever `deleted` says. Vetoed and spared partitions are passed over once a round and hide
 -- nothing behind them. Orphans are told, never deleted.
@@ -49,7 +50,7 @@ BEGIN
     END IF;
     IF p_cutoff IS NULL THEN
         RETURN jsonb_build_object('deleted', 0, 'last', NULL, 'done', true,
-            'spared', 0, 'orphans', 0, 'orphan', NULL);
+            'spared', 0, 'orphans', 0, 'orphan', NULL, 'failed', 0, 'failure', NULL);
     END IF;
 
     v_upto := (
@@ -63,7 +64,7 @@ BEGIN
     );
     SELECT l.ids, l.spared INTO v_locked
     FROM @log@.retention_cleanup_lock_v1(p_cutoff, p_after, v_upto, v_max_rows) AS l;
-    SELECT b.deleted, b.resume_after, b.spared INTO v_batch
+    SELECT b.deleted, b.resume_after, b.spared, b.failed, b.failure INTO v_batch
     FROM @log@.retention_cleanup_delete_v1(v_locked.ids, p_cutoff, v_max_rows) AS b;
 
     -- Where this look ended: at the sidecar bound, at a full batch, or at the end of the range.
@@ -80,7 +81,9 @@ BEGIN
         'done', v_last IS NULL,
         'spared', v_locked.spared + v_batch.spared,
         'orphans', v_orphans.orphans,
-        'orphan', v_orphans.orphan
+        'orphan', v_orphans.orphan,
+        'failed', v_batch.failed,
+        'failure', v_batch.failure
     );
 END
 $qretention$

@@ -118,6 +118,7 @@ BEGIN
                 ('retention_streams_state_v1(uuid, boolean)'),
                 ('retention_orphans_v1(uuid, uuid)'),
                 ('retention_cleanup_lock_v1(timestamptz, uuid, uuid, int)'),
+                ('retention_cleanup_remove_v1(uuid[], bigint)'),
                 ('retention_cleanup_delete_v1(uuid[], timestamptz, int)'),
                 ('cleanup_worker_metrics_v1(int)'),
                 ('get_retention_timeseries_v1(jsonb)')

@@ -27,7 +27,7 @@ BEGIN
         SELECT to_regprocedure(format('%I.%s', @log_literal@, wanted.signature))
         FROM (
             VALUES
-                ('retention_late_wait_v2()'),
+                ('retention_late_wait_v2(timestamptz)'),
                 ('log_retention_core_v2(uuid, timestamptz, timestamptz, int, text, boolean)'),
                 ('log_txns_purge_core_v2(uuid, timestamptz, int, boolean)'),
                 ('log_retention_step_v2(uuid, timestamptz, timestamptz, int, text)'),

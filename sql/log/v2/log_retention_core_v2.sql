@@ -22,9 +22,9 @@
 -- Locks: segment rows as deleted, then the partition row FOR NO KEY UPDATE (excludes pushes,
 -- clean-ups and other steps; lets a pop create its consumer row) until the transaction ends. A
 -- queue drop that cascades, a v1 step and a clean-up take them the other way round, and this step
--- must be the one that yields: retention_late_wait_v2 bounds each wait, and what is left of half a
--- deadlock_timeout since the first delete bounds the late one; with nothing left it waits for a
--- millisecond.
+-- must be the one that yields: retention_late_wait_v2 bounds each wait. What it cannot see to: a push
+-- that has waited for a queue drop for most of a deadlock_timeout looks for a deadlock while the step
+-- waits behind it, finds one, and fails as such, a moment before its partition is gone.
 --
 -- One attempt a transaction, which is lost with QR001: a lock was not to be had in time; QR006: a
 -- consumer went back into the batch meanwhile; QR004: another isolation level than READ COMMITTED.
@@ -57,12 +57,9 @@ SET plan_cache_mode = force_generic_plan
 AS $qretention$
 DECLARE
     v_limit constant bigint := GREATEST(COALESCE(p_max_rows, 1), 1);
-    v_wait_ms int;
-    v_total_ms float8;
     v_session_wait text;
     v_set text;
     v_started timestamptz;
-    v_left_ms int;
     v_found boolean;
     v_log_start bigint;
     v_look bigint := LEAST(v_limit, 32);
@@ -150,13 +147,10 @@ BEGIN
         RETURN;
     END IF;
 
-    v_wait_ms := @log@.retention_late_wait_v2();
-    v_total_ms := date_part('epoch', current_setting('deadlock_timeout')::interval) * 500;
     v_session_wait := current_setting('lock_timeout');
     v_started := clock_timestamp();
     BEGIN
-        -- A lock_timeout of 0 would mean for ever.
-        v_set := set_config('lock_timeout', GREATEST(v_wait_ms, 1)::text, true);
+        v_set := set_config('lock_timeout', @log@.retention_late_wait_v2(v_started)::text, true);
         DELETE FROM @log@.log_segments AS s
         WHERE s.partition_id = p_pid AND s.base_offset >= v_log_start AND s.base_offset < v_upper;
         GET DIAGNOSTICS deleted = ROW_COUNT;
@@ -164,9 +158,8 @@ BEGIN
         IF deleted = 0 THEN
             SELECT p.log_start INTO v_log_start FROM @log@.log_partitions AS p WHERE p.id = p_pid;
         ELSE
-            v_left_ms := LEAST(v_wait_ms, v_total_ms
-                - date_part('epoch', clock_timestamp() - v_started) * 1000);
-            v_set := set_config('lock_timeout', GREATEST(v_left_ms, 1)::text, true);
+            v_set := set_config('lock_timeout', @log@.retention_late_wait_v2(v_started)::text,
+                true);
             SELECT p.log_start INTO v_log_start
             FROM @log@.log_partitions AS p
             WHERE p.id = p_pid
@@ -195,6 +188,10 @@ BEGIN
                 USING ERRCODE = 'QR006',
                     HINT = 'Nothing was deleted. Try again: the next step sees its new place.';
         END IF;
+    END IF;
+    IF deleted = 0 AND watermark = v_log_start THEN
+        -- A trigger of the host's keeps them: so does the watermark, and there is no more to do.
+        RETURN;
     END IF;
     v_new := CASE WHEN deleted > 0 THEN GREATEST(v_new, v_log_start) ELSE v_log_start END;
     watermark := v_new;

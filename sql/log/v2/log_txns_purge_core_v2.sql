@@ -38,12 +38,9 @@ SET plan_cache_mode = force_generic_plan
 AS $qretention$
 DECLARE
     v_limit constant bigint := GREATEST(COALESCE(p_max_rows, 1), 1);
-    v_wait_ms int;
-    v_total_ms float8;
     v_session_wait text;
     v_set text;
     v_started timestamptz;
-    v_left_ms int;
     v_found boolean;
     v_txns_start bigint;
     v_look bigint := LEAST(v_limit, 32);
@@ -113,13 +110,10 @@ BEGIN
         RETURN;
     END IF;
 
-    v_wait_ms := @log@.retention_late_wait_v2();
-    v_total_ms := date_part('epoch', current_setting('deadlock_timeout')::interval) * 500;
     v_session_wait := current_setting('lock_timeout');
     v_started := clock_timestamp();
     BEGIN
-        -- A lock_timeout of 0 would mean for ever.
-        v_set := set_config('lock_timeout', GREATEST(v_wait_ms, 1)::text, true);
+        v_set := set_config('lock_timeout', @log@.retention_late_wait_v2(v_started)::text, true);
         DELETE FROM @log@.log_txns AS t
         WHERE t.partition_id = p_pid AND t.base_offset >= v_txns_start AND t.base_offset < v_upper;
         GET DIAGNOSTICS deleted = ROW_COUNT;
@@ -127,9 +121,8 @@ BEGIN
         IF deleted = 0 THEN
             SELECT p.txns_start INTO v_txns_start FROM @log@.log_partitions AS p WHERE p.id = p_pid;
         ELSE
-            v_left_ms := LEAST(v_wait_ms, v_total_ms
-                - date_part('epoch', clock_timestamp() - v_started) * 1000);
-            v_set := set_config('lock_timeout', GREATEST(v_left_ms, 1)::text, true);
+            v_set := set_config('lock_timeout', @log@.retention_late_wait_v2(v_started)::text,
+                true);
             SELECT p.txns_start INTO v_txns_start
             FROM @log@.log_partitions AS p
             WHERE p.id = p_pid
@@ -148,6 +141,10 @@ BEGIN
         RETURN;
     END IF;
 
+    IF deleted = 0 AND watermark = v_txns_start THEN
+        -- A trigger of the host's keeps them: so does the watermark, and there is no more to do.
+        RETURN;
+    END IF;
     v_new := CASE WHEN deleted > 0 THEN GREATEST(v_new, v_txns_start) ELSE v_txns_start END;
     watermark := v_new;
     SELECT t.created_at INTO v_created
