@@ -276,6 +276,25 @@ START_TEST(finish_unreachable_backs_off)
 }
 END_TEST
 
+/* A cycle that is refused was one: a host that begins when due is not told "now" for ever. */
+START_TEST(finish_refused_cycle_was_one)
+{
+	int64_t start_us;
+
+	world_begin(1, 5);
+	ck_assert_int_eq(world_cycle(&report), QRET_DONE);
+	world_set("pooler", "transaction");
+	for (int i = 0; i < 3; i++) {
+		start_us = qret_now_us();
+		ck_assert_int_eq(world_cycle(&report), QRET_ERR_OPTION);
+		ck_assert_int_eq(qret_next_cycle_us(world.ctx), start_us + 5000000);
+		qret_wait(world.ctx);
+		ck_assert_int_ge(qret_now_us(), start_us + 5000000);
+	}
+	world_end();
+}
+END_TEST
+
 int main(void)
 {
 	const TTest *tests[] = { finish_gate_busy,
@@ -288,6 +307,7 @@ int main(void)
 		                 finish_report_in_mid_cycle,
 		                 finish_next_is_an_interval_later,
 		                 finish_unreachable_backs_off,
+		                 finish_refused_cycle_was_one,
 		                 NULL };
 
 	return unit_run("finish", tests);
