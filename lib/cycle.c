@@ -162,6 +162,7 @@ void cycle_start(struct qret_ctx *ctx, enum plan plan)
 	memset(cycle, 0, sizeof(*cycle));
 	cycle->plan = plan;
 	cycle->state = STATE_OPEN;
+	cycle->eager = true;
 	cycle->clock_us = QRET_CUTOFF_OFF;
 	cycle->started_us = qret_now_us();
 	cycle->phase = phase;
@@ -178,6 +179,7 @@ int cycle_advance(struct qret_ctx *ctx)
 	do
 		rc = states[ctx->cycle.state].run(ctx);
 	while (rc == QRET_MORE && ctx->cycle.state != STATE_RUN);
+	ctx->cycle.eager = rc == QRET_MORE;
 	return rc;
 }
 
