@@ -15,7 +15,6 @@
 #include "failure.h"
 #include "query.h"
 #include "slots.h"
-#include "sqlstate.h"
 
 #define LANE_AFTER_US  (5 * US_PER_MS)
 #define ANSWERS_A_CALL 64 /* then the host's loop gets its turn */
@@ -102,16 +101,7 @@ static int lanes(const struct qret_ctx *ctx)
 static void handle_renewal(struct qret_ctx *ctx, int rc, const struct pg_result *result,
                            struct error *error)
 {
-	enum sqlstate_action action = SQLSTATE_CYCLE;
-
-	if (rc == QRET_DONE && leader_renew_read(ctx, result, error))
-		return;
-	if (rc != QRET_DONE) {
-		action = sqlstate_rule(error->sqlstate)->action;
-		leader_renew_failed(ctx);
-	}
-	/* Another is tried later; should the lease run out meanwhile, the fence says so. */
-	if (action == SQLSTATE_CYCLE || action == SQLSTATE_PERMANENT)
+	if (!leader_renewed(ctx, rc, result, error))
 		runner_fail(&ctx->runner, error);
 }
 
