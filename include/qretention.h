@@ -13,8 +13,8 @@
  *   - A call that returns int and takes a context may return QRET_ERR_ARGUMENT (the context is
  *     NULL), QRET_ERR_REENTRANT and QRET_ERR_FORKED; its other results are named where it is
  *     declared. "A server error" there is one of QRET_ERR_NOMEM, QRET_ERR_OPTION (a session gate
- *     behind a pooler), QRET_ERR_CONNECTION, QRET_ERR_TIMEOUT, QRET_ERR_SQL, QRET_ERR_SCHEMA and
- *     QRET_ERR_PRIVILEGE.
+ *     behind a pooler, a password file that others may read), QRET_ERR_CONNECTION,
+ *     QRET_ERR_TIMEOUT, QRET_ERR_SQL, QRET_ERR_SCHEMA and QRET_ERR_PRIVILEGE.
  *   - Outputs come last, are named ret_, and are written only when the call returns QRET_DONE,
  *     unless the call says otherwise. Nothing returned is passed to free().
  *   - A transparent struct begins with its size, set by the caller to sizeof. Fields are only ever

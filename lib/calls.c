@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The public calls that reach the server: arguments are checked, then a plan is started and run. */
 #include <string.h>
+#include <unistd.h>
 
 #include "context.h"
 #include "schema.h"
@@ -272,13 +273,30 @@ int qret_gate_release(struct qret_ctx *ctx)
 
 /* ---- A full cycle ---------------------------------------------------------------------------- */
 
+/*
+ * A cycle that cannot begin as things are is over as soon as it was due: a host that begins when due
+ * would try again at once, and for ever.
+ */
+static int refuse_cycle(struct qret_ctx *ctx, int rc)
+{
+	bool out_of_order = ctx == NULL || ctx->owner != getpid() || ctx->in_callback ||
+	                    cycle_in_progress(ctx);
+
+	if (rc < 0 && !out_of_order) {
+		cadence_started(&ctx->cadence, qret_now_us());
+		cadence_ended(&ctx->cadence, qret_now_us(), context_number(ctx, OPTION_INTERVAL_MS),
+		              false);
+	}
+	return rc;
+}
+
 int qret_cycle_begin(struct qret_ctx *ctx)
 {
 	struct qret_cycle_report last;
 	int rc = enter_server(ctx);
 
 	if (rc != QRET_DONE)
-		return rc;
+		return refuse_cycle(ctx, rc);
 	last = ctx->report;
 	memset(&ctx->report, 0, sizeof(ctx->report));
 	ctx->report.size = sizeof(ctx->report);
@@ -344,6 +362,7 @@ static void write_refusal(struct qret_ctx *ctx, int outcome, struct qret_cycle_r
 	report.outcome = outcome;
 	report.consecutive_failures = ctx->report.consecutive_failures;
 	report.last_success_us = ctx->report.last_success_us;
+	report.oldest_overdue_us = ctx->report.oldest_overdue_us;
 	struct_write(ret_report, &report, sizeof(report), REPORT_LEAST);
 }
 

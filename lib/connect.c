@@ -27,6 +27,7 @@
 
 struct target {
 	PQconninfoOption *options; /* conninfo over environment over compiled defaults */
+	char *password_file;       /* that libpq will look for; NULL: for none */
 	uint32_t hosts;
 };
 
@@ -78,17 +79,13 @@ static bool overlay(PQconninfoOption *base, const PQconninfoOption *own)
 	return true;
 }
 
-/*
- * libpq would complain on stderr about such a password file and go on without it: refuse it
- * first.
- */
-static int check_password_file(const PQconninfoOption *options, struct error *error)
+/* Where libpq looks for the password, unless it is given one. */
+static int find_password_file(struct target *target)
 {
 	char path[4096];
-	const char *given = value_of(options, "passfile");
-	struct stat status;
+	const char *given = value_of(target->options, "passfile");
 
-	if (value_of(options, "password")[0] != '\0')
+	if (value_of(target->options, "password")[0] != '\0')
 		return QRET_DONE;
 	if (given[0] != '\0') {
 		snprintf(path, sizeof(path), "%s", given);
@@ -105,7 +102,19 @@ static int check_password_file(const PQconninfoOption *options, struct error *er
 		}
 		snprintf(path, sizeof(path), "%s/.pgpass", home);
 	}
-	if (stat(path, &status) != 0)
+	target->password_file = strdup(path);
+	return target->password_file == NULL ? QRET_ERR_NOMEM : QRET_DONE;
+}
+
+/*
+ * libpq would complain on stderr about such a password file and go on without it: refuse it
+ * first, each time, since the file may be another one by the time a lost connection is reopened.
+ */
+static int check_password_file(const struct target *target, struct error *error)
+{
+	struct stat status;
+
+	if (target->password_file == NULL || stat(target->password_file, &status) != 0)
 		return QRET_DONE;
 	if (!S_ISREG(status.st_mode) || (status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
 		return error_set(error, QRET_ERR_OPTION, false,
@@ -173,11 +182,16 @@ int target_new(const char *conninfo, struct target **ret_target, struct error *e
 
 	own = PQconninfoParse(conninfo == NULL ? "" : conninfo, &complaint);
 	if (own == NULL) {
+		bool short_of_memory = complaint == NULL ||
+		                       strncmp(complaint, "out of memory", 13) == 0;
+
 		/*
 		 * What libpq complains about may hold a part of the password: it is not passed
 		 * on.
 		 */
 		PQfreemem(complaint);
+		if (short_of_memory)
+			return error_set(error, QRET_ERR_NOMEM, true, NULL, "out of memory");
 		return error_set(error, QRET_ERR_OPTION, false,
 		                 "see \"Connection Strings\" in PostgreSQL's manual",
 		                 "the conninfo cannot be parsed");
@@ -190,7 +204,9 @@ int target_new(const char *conninfo, struct target **ret_target, struct error *e
 		goto end;
 	rc = check_values(target->options, error);
 	if (rc == QRET_DONE)
-		rc = check_password_file(target->options, error);
+		rc = find_password_file(target);
+	if (rc == QRET_DONE)
+		rc = check_password_file(target, error);
 	/*
 	 * A service's values win over environment and defaults, and only libpq reads them: its
 	 * hosts are tried as one.
@@ -220,6 +236,7 @@ void target_free(struct target *target)
 	if (target == NULL)
 		return;
 	PQconninfoFree(target->options);
+	free(target->password_file);
 	free(target);
 }
 
@@ -317,13 +334,26 @@ static void start(struct connect *connect)
 		PQsetNoticeReceiver(connect->connection, connect->notice, connect->notice_data);
 }
 
+/* False where there is no host left, or none that may be tried: it is the same file for all. */
+static bool try_host(struct connect *connect)
+{
+	if (connect->attempt >= attempts(connect->target))
+		return false;
+	if (check_password_file(connect->target, &connect->last) != QRET_DONE) {
+		connect->attempt = attempts(connect->target);
+		return false;
+	}
+	start(connect);
+	return true;
+}
+
 void connect_begin(struct connect *connect, const struct target *target,
                    struct connect_limits limits)
 {
 	memset(connect, 0, sizeof(*connect));
 	connect->target = target;
 	connect->limits = limits;
-	start(connect);
+	try_host(connect);
 }
 
 void connect_abandon(struct connect *connect)
@@ -399,14 +429,16 @@ static PostgresPollingStatusType advance(struct connect *connect)
 static bool next_host(struct connect *connect)
 {
 	connect_abandon(connect);
-	if (++connect->attempt >= attempts(connect->target))
-		return false;
-	start(connect);
-	return true;
+	connect->attempt++;
+	return try_host(connect);
 }
 
 int connect_process(struct connect *connect, struct pg_conn **ret_connection, struct error *error)
 {
+	if (connect->attempt >= attempts(connect->target)) {
+		*error = connect->last;
+		return error->code;
+	}
 	for (;;) {
 		switch (advance(connect)) {
 		case PGRES_POLLING_OK:

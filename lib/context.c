@@ -80,20 +80,26 @@ int qret_ctx_new(struct qret_ctx **ret_ctx)
 	return QRET_DONE;
 }
 
-static void free_user_data(qret_free_fn free_fn, void *user_data)
+/* A callback like any other: while it runs the context, if there is one, refuses every call. */
+static void free_user_data(struct qret_ctx *ctx, qret_free_fn free_fn, void *user_data)
 {
-	if (free_fn != NULL)
-		free_fn(user_data);
+	bool was_in_callback = ctx != NULL && ctx->in_callback;
+
+	if (free_fn == NULL)
+		return;
+	if (ctx != NULL)
+		ctx->in_callback = true;
+	free_fn(user_data);
+	if (ctx != NULL)
+		ctx->in_callback = was_in_callback;
 }
 
 static void free_callbacks(struct qret_ctx *ctx)
 {
 	ctx->log.fn = NULL;
 	ctx->metrics.fn = NULL;
-	ctx->in_callback = true;
-	free_user_data(ctx->log.free_fn, ctx->log.user_data);
-	free_user_data(ctx->metrics.free_fn, ctx->metrics.user_data);
-	ctx->in_callback = false;
+	free_user_data(ctx, ctx->log.free_fn, ctx->log.user_data);
+	free_user_data(ctx, ctx->metrics.free_fn, ctx->metrics.user_data);
 }
 
 void qret_ctx_free(struct qret_ctx *ctx)
@@ -218,7 +224,7 @@ int qret_set_log(struct qret_ctx *ctx, int32_t max_level, qret_log_fn fn, void *
 		rc = context_fail(ctx, QRET_ERR_ARGUMENT, NULL, "max_level %d is not a log level",
 		                  (int)max_level);
 	if (rc != QRET_DONE) {
-		free_user_data(free_fn, user_data);
+		free_user_data(ctx, free_fn, user_data);
 		return rc;
 	}
 	old_free = ctx->log.free_fn;
@@ -227,9 +233,7 @@ int qret_set_log(struct qret_ctx *ctx, int32_t max_level, qret_log_fn fn, void *
 	ctx->log.fn = fn;
 	ctx->log.user_data = user_data;
 	ctx->log.free_fn = free_fn;
-	ctx->in_callback = true;
-	free_user_data(old_free, old_data);
-	ctx->in_callback = false;
+	free_user_data(ctx, old_free, old_data);
 	return QRET_DONE;
 }
 
@@ -240,7 +244,7 @@ int qret_set_metrics(struct qret_ctx *ctx, qret_metric_fn fn, void *user_data, q
 	void *old_data;
 
 	if (rc != QRET_DONE) {
-		free_user_data(free_fn, user_data);
+		free_user_data(ctx, free_fn, user_data);
 		return rc;
 	}
 	old_free = ctx->metrics.free_fn;
@@ -248,9 +252,7 @@ int qret_set_metrics(struct qret_ctx *ctx, qret_metric_fn fn, void *user_data, q
 	ctx->metrics.fn = fn;
 	ctx->metrics.user_data = user_data;
 	ctx->metrics.free_fn = free_fn;
-	ctx->in_callback = true;
-	free_user_data(old_free, old_data);
-	ctx->in_callback = false;
+	free_user_data(ctx, old_free, old_data);
 	return QRET_DONE;
 }
 

@@ -45,6 +45,41 @@ int state_stop(struct qret_ctx *ctx)
 /* What the states send comes from the context's own texts, cycle after cycle. */
 static const struct envelope unfenced = { .often = true };
 
+/* The claim is still under way, or about to be given back. */
+static bool is_at_the_gate(const struct qret_ctx *ctx)
+{
+	return ctx->cycle.state == STATE_GATE || ctx->cycle.state == STATE_RELEASE;
+}
+
+/*
+ * The pages of a long list and the floors of many partitions take longer than a lease lasts, with no
+ * step between them that would renew it. By itself: nothing is sent under a lease that is lost.
+ */
+static int keep_lease(struct qret_ctx *ctx, struct error *error)
+{
+	struct session *session = &ctx->lanes[0].session;
+	struct parameters parameters = { 0 };
+	struct pg_result *answer = NULL;
+	bool stands;
+	void *owner;
+	int rc;
+
+	if (!ctx->gate.renewing) {
+		if (ctx->cycle.plan != PLAN_CYCLE || wake_stopped(&ctx->wake) ||
+		    !leader_lease_is_old(ctx))
+			return QRET_DONE;
+		/* Where it cannot be sent, collecting says why. */
+		envelope_send(session, &unfenced, leader_renew_bind(ctx, &parameters), &parameters,
+		              &ctx->gate);
+	}
+	rc = query_collect(session, &answer, &owner, error);
+	if (rc == QRET_WAIT)
+		return rc;
+	stands = leader_renewed(ctx, rc, answer, error) && session->state == SESSION_READY;
+	result_free(answer);
+	return stands ? QRET_DONE : error->code;
+}
+
 int state_ask(struct qret_ctx *ctx, bind_fn bind, struct pg_result **ret_answer,
               struct error *error)
 {
@@ -55,6 +90,9 @@ int state_ask(struct qret_ctx *ctx, bind_fn bind, struct pg_result **ret_answer,
 	int rc;
 
 	if (!ctx->cycle.asked) {
+		rc = is_at_the_gate(ctx) ? QRET_DONE : keep_lease(ctx, error);
+		if (rc != QRET_DONE)
+			return rc;
 		if (wake_stopped(&ctx->wake) && ctx->cycle.state != STATE_RELEASE)
 			return QRET_STOPPED;
 		text = bind(ctx, &parameters);
@@ -162,6 +200,7 @@ void cycle_start(struct qret_ctx *ctx, enum plan plan)
 	memset(cycle, 0, sizeof(*cycle));
 	cycle->plan = plan;
 	cycle->state = STATE_OPEN;
+	cycle->eager = true;
 	cycle->clock_us = QRET_CUTOFF_OFF;
 	cycle->started_us = qret_now_us();
 	cycle->phase = phase;
@@ -178,6 +217,7 @@ int cycle_advance(struct qret_ctx *ctx)
 	do
 		rc = states[ctx->cycle.state].run(ctx);
 	while (rc == QRET_MORE && ctx->cycle.state != STATE_RUN);
+	ctx->cycle.eager = rc == QRET_MORE;
 	return rc;
 }
 

@@ -42,6 +42,7 @@ struct cycle {
 	enum plan plan;
 	enum cycle_state state;
 	bool asked; /* the state's statement is on its way */
+	bool eager; /* it has not begun, or said QRET_MORE: there is nothing to wait for */
 	int64_t started_us;
 	int64_t clock_us; /* the server's; QRET_CUTOFF_OFF before it is known */
 	int32_t phase;    /* id of the phase that runs, or ran last */

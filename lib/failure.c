@@ -181,6 +181,9 @@ void failure_handle(struct qret_ctx *ctx, struct lane *lane, struct slot *slot,
 	bool contained = is_contained(runner->phase, error);
 	uint32_t unit = slot->work->unit;
 
+	/* There is nothing left to give back; a host that steps by hand may take it again. */
+	if (error->code == QRET_ERR_LEADER_LOST)
+		leader_forget(&ctx->gate);
 	if (runner->single) {
 		if (action == SQLSTATE_LOCKED)
 			ctx->cycle.partial = runner->has_outcome = true;

@@ -13,6 +13,7 @@
 
 #include "clock.h"
 #include "context.h"
+#include "sqlstate.h"
 
 static bool is_lease(const struct qret_ctx *ctx)
 {
@@ -109,6 +110,14 @@ int leader_take_read(struct qret_ctx *ctx, const struct pg_result *result)
 	return ctx->gate.held ? QRET_DONE : QRET_BUSY;
 }
 
+/* Whether what the claim was for is not done, so that the next cycle is due at once. */
+static bool hands_over(const struct qret_ctx *ctx)
+{
+	bool by_hand = ctx->cycle.plan == PLAN_RELEASE;
+
+	return ctx->cycle.stopped || ctx->gate.barrier || (by_hand && wake_stopped(&ctx->wake));
+}
+
 const char *leader_release_bind(struct qret_ctx *ctx, struct parameters *parameters)
 {
 	if (!is_lease(ctx)) {
@@ -116,7 +125,7 @@ const char *leader_release_bind(struct qret_ctx *ctx, struct parameters *paramet
 		return context_statement(ctx, STATEMENT_GATE_RELEASE);
 	}
 	parameter_int8(parameters, ctx->gate.fence);
-	parameter_bool(parameters, ctx->cycle.stopped || ctx->gate.barrier);
+	parameter_bool(parameters, hands_over(ctx));
 	parameter_bool(parameters, ctx->gate.clean);
 	return context_statement(ctx, STATEMENT_LEASE_RELEASE);
 }
@@ -180,7 +189,7 @@ void leader_renew_failed(struct qret_ctx *ctx)
 	renew_later(ctx);
 }
 
-bool leader_renew_read(struct qret_ctx *ctx, const struct pg_result *result, struct error *error)
+static bool renew_read(struct qret_ctx *ctx, const struct pg_result *result, struct error *error)
 {
 	ctx->gate.renewing = false;
 	renew_later(ctx);
@@ -190,4 +199,22 @@ bool leader_renew_read(struct qret_ctx *ctx, const struct pg_result *result, str
 	error_set(error, QRET_ERR_LEADER_LOST, true,
 	          "another instance took the lease over; it leads now", "the lease was lost");
 	return false;
+}
+
+bool leader_renewed(struct qret_ctx *ctx, int rc, const struct pg_result *result,
+                    struct error *error)
+{
+	enum sqlstate_action action;
+
+	if (rc == QRET_DONE)
+		return renew_read(ctx, result, error);
+	leader_renew_failed(ctx);
+	/* Another is tried later; should the lease run out meanwhile, the fence says so. */
+	action = sqlstate_rule(error->sqlstate)->action;
+	return action != SQLSTATE_CYCLE && action != SQLSTATE_PERMANENT;
+}
+
+bool leader_lease_is_old(const struct qret_ctx *ctx)
+{
+	return is_lease(ctx) && qret_now_us() >= leader_renew_due_us(ctx);
 }

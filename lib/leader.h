@@ -64,6 +64,12 @@ void leader_envelope(const struct qret_ctx *ctx, struct envelope *ret_envelope);
 int64_t leader_renew_due_us(const struct qret_ctx *ctx);
 const char *leader_renew_bind(struct qret_ctx *ctx, struct parameters *parameters);
 void leader_renew_failed(struct qret_ctx *ctx);
-bool leader_renew_read(struct qret_ctx *ctx, const struct pg_result *result, struct error *error);
+
+/* Takes the answer to a renewal, or its failure `rc`; false, and why in `error`: the cycle is over. */
+bool leader_renewed(struct qret_ctx *ctx, int rc, const struct pg_result *result,
+                    struct error *error);
+
+/* Whether a lease wants to be renewed before anything else is sent. */
+bool leader_lease_is_old(const struct qret_ctx *ctx);
 
 #endif

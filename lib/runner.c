@@ -15,7 +15,6 @@
 #include "failure.h"
 #include "query.h"
 #include "slots.h"
-#include "sqlstate.h"
 
 #define LANE_AFTER_US  (5 * US_PER_MS)
 #define ANSWERS_A_CALL 64 /* then the host's loop gets its turn */
@@ -102,16 +101,7 @@ static int lanes(const struct qret_ctx *ctx)
 static void handle_renewal(struct qret_ctx *ctx, int rc, const struct pg_result *result,
                            struct error *error)
 {
-	enum sqlstate_action action = SQLSTATE_CYCLE;
-
-	if (rc == QRET_DONE && leader_renew_read(ctx, result, error))
-		return;
-	if (rc != QRET_DONE) {
-		action = sqlstate_rule(error->sqlstate)->action;
-		leader_renew_failed(ctx);
-	}
-	/* Another is tried later; should the lease run out meanwhile, the fence says so. */
-	if (action == SQLSTATE_CYCLE || action == SQLSTATE_PERMANENT)
+	if (!leader_renewed(ctx, rc, result, error))
 		runner_fail(&ctx->runner, error);
 }
 
@@ -251,13 +241,47 @@ static void open_lane(struct qret_ctx *ctx, struct lane *lane)
 		failure_lost_lane(ctx, lane, &error);
 }
 
+static int64_t earlier(int64_t a_us, int64_t b_us)
+{
+	return a_us < b_us ? a_us : b_us;
+}
+
+/* When the next lane may be opened: no answer may come before that. */
+static int64_t lane_due_us(const struct qret_ctx *ctx)
+{
+	int64_t due_us = ctx->runner.begun_us + LANE_AFTER_US;
+
+	if (due_us <= ctx->runner.looked_us || ctx->runner.count - ctx->runner.next < 2)
+		return NO_DEADLINE;
+	for (int i = 1; i < lanes(ctx); i++) {
+		const struct lane *lane = &ctx->lanes[i];
+
+		if (!lane->given_up && lane->session.state != SESSION_READY)
+			return due_us;
+	}
+	return NO_DEADLINE;
+}
+
+/*
+ * Against the moment of the last look, not against now: what came due since then has not been seen
+ * to.
+ */
 int64_t runner_deadline_us(const struct qret_ctx *ctx)
 {
-	int64_t renew_us = leader_renew_due_us(ctx);
+	const struct runner *runner = &ctx->runner;
+	int64_t budget_ms = context_number(ctx, OPTION_CYCLE_BUDGET_MS);
+	int64_t deadline_us;
 
-	return ctx->runner.pace_us > qret_now_us() && ctx->runner.pace_us < renew_us
-	               ? ctx->runner.pace_us
-	               : renew_us;
+	/* Nothing is sent any more, not even a renewal: only answers are waited for. */
+	if (runner->halt != HALT_NONE)
+		return NO_DEADLINE;
+	deadline_us = earlier(leader_renew_due_us(ctx), lane_due_us(ctx));
+	if (runner->pace_us <= runner->looked_us)
+		return deadline_us;
+	deadline_us = earlier(deadline_us, runner->pace_us);
+	if (budget_ms == 0 || runner->single || ctx->cycle.late_prune)
+		return deadline_us;
+	return earlier(deadline_us, clock_after_ms(ctx->cycle.started_us, budget_ms));
 }
 
 /* Whether some item is in a lane's hands or still to be taken. */
@@ -289,6 +313,7 @@ int runner_process(struct qret_ctx *ctx)
 	int lane_count = lanes(ctx), answers = 0;
 	uint32_t flying = 0;
 
+	ctx->runner.looked_us = qret_now_us();
 	for (int i = 0; i < lane_count; i++) {
 		struct lane *lane = &ctx->lanes[i];
 

@@ -41,6 +41,7 @@ struct runner {
 	const struct phase *phase;
 	struct work *works;
 	int64_t begun_us;     /* of this run */
+	int64_t looked_us;    /* when runner_process last began to look around */
 	uint32_t count, next; /* items of this run; the first that no lane has had */
 	uint32_t orphans;     /* items that a lost lane left behind */
 	bool single;          /* one step by hand, not a cycle */
@@ -82,7 +83,10 @@ void runner_continue(struct runner *runner);
  */
 int runner_process(struct qret_ctx *ctx);
 
-/* When it wants to send again, if that is what it waits for. */
+/*
+ * When it wants to look again without an answer: to send at the pace that is set, to end with the
+ * budget, to open a lane, to renew. It may have passed since.
+ */
 int64_t runner_deadline_us(const struct qret_ctx *ctx);
 
 #endif

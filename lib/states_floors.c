@@ -26,7 +26,8 @@ static bool is_local(const struct qret_ctx *ctx, const struct error *error)
 {
 	enum sqlstate_action action = sqlstate_rule(error->sqlstate)->action;
 
-	return ctx->lanes[0].session.state == SESSION_READY && action != SQLSTATE_CYCLE &&
+	return ctx->lanes[0].session.state == SESSION_READY &&
+	       error->code != QRET_ERR_LEADER_LOST && action != SQLSTATE_CYCLE &&
 	       action != SQLSTATE_PERMANENT;
 }
 

@@ -48,6 +48,11 @@ int state_open(struct qret_ctx *ctx)
 	}
 	if (rc == QRET_WAIT)
 		return QRET_WAIT;
+	/* A host in the middle of something with its connection may release the gate when that is over. */
+	if (rc == QRET_ERR_STATE && ctx->cycle.plan == PLAN_RELEASE) {
+		ctx->cycle.error = error;
+		return state_move(ctx, STATE_END);
+	}
 	if (rc != QRET_DONE)
 		return state_fail(ctx, &error);
 	if (ctx->cycle.plan == PLAN_OPEN)

@@ -32,6 +32,8 @@ int64_t wait_deadline_us(const struct qret_ctx *ctx)
 {
 	int64_t deadline_us = ctx->cycle.state == STATE_RUN ? runner_deadline_us(ctx) : NO_DEADLINE;
 
+	if (ctx->cycle.eager)
+		return ctx->cycle.started_us;
 	for (int i = 0; i < LANES_MAX; i++) {
 		int64_t own_us = session_deadline_us(&ctx->lanes[i].session);
 

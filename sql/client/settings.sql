@@ -7,8 +7,9 @@
 --
 -- transaction_timeout (PostgreSQL 17): a peer that dies between a statement and its sync point leaves a transaction
 -- that no other limit ends. Two statements run in ours, a fence and a step. 0 first, since a limit that runs already
--- is not put off by a longer one. client_encoding: an SQL_ASCII server checks what it sends as UTF-8, and fails the
--- statement over a notice with other bytes; raw, they are escaped here.
+-- is not put off by a longer one. client_encoding: names in our statements are UTF-8, whatever a host's connection
+-- says of its own. An SQL_ASCII server checks what it sends as UTF-8, and fails the statement over a notice with other
+-- bytes; raw, they are escaped here. A MULE_INTERNAL server speaks no UTF-8 at all.
 -- A setting that this server does not know is left out. jit: compiling costs 200 ms on statements
 -- that take 1 ms. synchronous_commit: losing the last commits in a crash repeats deletes and loses
 -- nothing. search_path: nobody's operators but the server's own. client_min_messages: a borrowed
@@ -29,8 +30,10 @@ FROM (
             CASE WHEN $2::pg_catalog.int8 OPERATOR(pg_catalog.>) 0 AND $5::pg_catalog.int8 OPERATOR(pg_catalog.>) 0
                 THEN LEAST($2::pg_catalog.int8 OPERATOR(pg_catalog.*) 2 OPERATOR(pg_catalog.+) $5::pg_catalog.int8,
                     2147483647)::pg_catalog.text END),
-        ('client_encoding', CASE WHEN pg_catalog.current_setting('server_encoding')
-            OPERATOR(pg_catalog.=) 'SQL_ASCII' THEN 'SQL_ASCII' END),
+        ('client_encoding', CASE
+            WHEN pg_catalog.current_setting('server_encoding') OPERATOR(pg_catalog.=) 'SQL_ASCII' THEN 'SQL_ASCII'
+            WHEN $1::pg_catalog.bool AND pg_catalog.current_setting('server_encoding')
+                OPERATOR(pg_catalog.<>) 'MULE_INTERNAL' THEN 'UTF8' END),
         ('default_transaction_isolation', CASE WHEN NOT $1::pg_catalog.bool THEN 'read committed' END),
         ('default_transaction_deferrable', CASE WHEN NOT $1::pg_catalog.bool THEN 'off' END),
         ('idle_in_transaction_session_timeout',

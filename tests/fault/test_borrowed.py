@@ -262,6 +262,40 @@ def test_borrowed_detached_with_the_gate_is_tainted(db, borrowed):
         assert context.detach() is True
 
 
+def test_borrowed_in_use_by_the_host_keeps_its_gate(db):
+    """A release in the middle of the host's transaction is out of order, and comes to its end later."""
+    borrowed = db.connect(autocommit=False)
+    with qret.Context() as context:
+        context.attach(borrowed)
+        assert context.gate_take()
+        with borrowed.cursor() as cursor:
+            cursor.execute("SELECT 1")
+        assert context.call("gate_release") == qret.ERR_STATE
+        assert len(support.advisory_locks(db)) == 1 and not context.events("release_failed")
+        borrowed.rollback()
+        context.gate_release()
+        assert not support.advisory_locks(db)
+        assert context.detach() is False
+
+
+@pytest.mark.parametrize("encoding", ["LATIN1", "SJIS", "SQL_ASCII"])
+def test_borrowed_with_another_encoding_knows_our_names(empty_db, encoding):
+    """They are UTF-8 in the options, whatever the host's connection speaks."""
+    schemas = {"log_schema": 'Schéma', "streams_schema": 'St"réams'}
+    with qret.Context(empty_db.dsn, **schemas) as context:
+        context.install("broker")
+        context.install("log")
+    borrowed = empty_db.connect()
+    with borrowed.cursor() as cursor:
+        cursor.execute("SET client_encoding = " + encoding)
+        with qret.Context(**schemas) as context:
+            context.attach(borrowed)
+            context.cycle()
+            assert context.detach() is False
+        cursor.execute("SHOW client_encoding")
+        assert cursor.fetchone() == (encoding,)
+
+
 @pytest.mark.parametrize("action", ["cut", "blackhole"])
 def test_borrowed_lost_is_tainted_and_never_reset(db, cluster, proxy, action):
     """It fails the same way until it is detached; another one works."""

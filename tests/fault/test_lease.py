@@ -214,6 +214,32 @@ def test_lease_graceful_stop_hands_over_at_once(lease_db):
     assert bulk.count(lease_db) == 0
 
 
+@pytest.mark.parametrize("holder", [None, "another"])
+def test_lease_begun_by_a_clock_that_was_ahead(lease_db, holder):
+    """The server's clock has been set back by an hour: nobody waits for it to come round again."""
+    worlds.fill(lease_db)
+    lease_db.sql(
+        "UPDATE queen.retention_lease SET holder = %s, fence = 7, last_start = now() + '1 hour',"
+        " next_due = now() + '1 hour', expires_at = now() + '1 hour'",
+        holder,
+    )
+    with qret.Context(lease_db.dsn, **LEASE) as context:
+        assert context.cycle()["segments_deleted"] == worlds.SEGMENTS
+        assert context.try_cycle()[0] == qret.BUSY
+    assert row(lease_db) == (None, 8, 1)
+
+
+def test_lease_begun_a_moment_ahead_is_waited_for(lease_db):
+    """By less than an interval: a leader at work is not pushed aside over that."""
+    lease_db.sql(
+        "UPDATE queen.retention_lease SET holder = 'another', last_start = now() + '0.7 s',"
+        " next_due = now() + '1.7 s', expires_at = now() + '1.7 s'"
+    )
+    with qret.Context(lease_db.dsn, **LEASE) as context:
+        assert context.try_cycle()[0] == qret.BUSY
+        assert context.next_cycle_us() - context.lib.qret_now_us() <= 1_000_000
+
+
 def test_lease_paused_by_an_operator(lease_db):
     worlds.fill(lease_db)
     lease_db.sql("UPDATE queen.retention_lease SET enabled = false")

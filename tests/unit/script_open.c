@@ -190,9 +190,14 @@ PQconninfoOption *PQconndefaults(void)
 /* "name=value name=value", no quotes. */
 PQconninfoOption *PQconninfoParse(const char *conninfo, char **ret_message)
 {
-	PQconninfoOption *options = options_new();
+	PQconninfoOption *options;
 
 	*ret_message = NULL;
+	if (script_refused(NULL)) {
+		*ret_message = strdup("out of memory\n");
+		return NULL;
+	}
+	options = options_new();
 	for (; *conninfo != '\0'; conninfo += strspn(conninfo, " ")) {
 		size_t name = strcspn(conninfo, "="), value = strcspn(conninfo + name + 1, " ");
 

@@ -192,6 +192,13 @@ void world_begin(int partitions, int64_t segments)
 	        "the world could not be set up");
 }
 
+void world_begin_scripted(const struct script_entry *entries, size_t count)
+{
+	world_begin(0, 0);
+	script_serve(NULL);
+	script_expect(entries, count);
+}
+
 void world_begin_attached(int partitions, int64_t segments)
 {
 	begin(partitions, segments);

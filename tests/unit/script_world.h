@@ -39,6 +39,9 @@ void world_begin(int partitions, int64_t segments);
 /* The same with the host's connection attached. */
 void world_begin_attached(int partitions, int64_t segments);
 
+/* One whose statements come in this order. */
+void world_begin_scripted(const struct script_entry *entries, size_t count);
+
 /* Frees the context and ends the script. */
 void world_end(void);
 
@@ -52,6 +55,9 @@ int64_t world_left(void);
 
 /* The answer to facts.sql: everything is installed but floors and lease, second steps as told. */
 const char *world_facts(bool second_steps);
+
+/* The same of a log with first functions alone. */
+#define WORLD_FACTS_V1 "@1700000000000000 f t f t f t t t t f f f f f f - - -"
 
 /* How often this text is in the log. */
 int world_logged(const char *text);

@@ -166,6 +166,36 @@ START_TEST(connect_refuses_open_password_file)
 }
 END_TEST
 
+/* When a lost connection is reopened, months later, the file may be another one. */
+START_TEST(connect_refuses_password_file_opened_since)
+{
+	const struct connect_limits limits = { 1000, 0 };
+	char path[] = "/tmp/qretention-passfile-XXXXXX", conninfo[128];
+	int fd = mkstemp(path);
+
+	clear_environment();
+	snprintf(conninfo, sizeof(conninfo),
+	         "host=/nonexistent/a,/nonexistent/b port=1 passfile=%s", path);
+	for (int mode = 0600; mode <= 0640; mode += 0040) {
+		struct pg_conn *connection = NULL;
+		struct target *target = NULL;
+		struct connect connect;
+
+		ck_assert_int_eq(fchmod(fd, 0600), 0);
+		ck_assert_int_eq(target_new(conninfo, &target, &error), QRET_DONE);
+		ck_assert_int_eq(fchmod(fd, (mode_t)mode), 0);
+		connect_begin(&connect, target, limits);
+		ck_assert_int_eq(connect_process(&connect, &connection, &error),
+		                 mode == 0600 ? QRET_ERR_CONNECTION : QRET_ERR_OPTION);
+		ck_assert_int_eq(error.retryable, mode == 0600);
+		connect_abandon(&connect);
+		target_free(target);
+	}
+	close(fd);
+	unlink(path);
+}
+END_TEST
+
 /* A service file's own values must not lose to compiled defaults. */
 START_TEST(connect_service_is_libpqs)
 {
@@ -356,6 +386,7 @@ int main(void)
 		                 connect_refusal_never_echoes,
 		                 connect_lists_must_match,
 		                 connect_refuses_open_password_file,
+		                 connect_refuses_password_file_opened_since,
 		                 connect_service_is_libpqs,
 		                 connect_refused_is_connection,
 		                 connect_limit_is_per_host,

@@ -286,6 +286,33 @@ START_TEST(context_free_fn_once_on_failure)
 }
 END_TEST
 
+static void on_free_call_back(void *user_data)
+{
+	ck_assert_ptr_eq(user_data, &seen);
+	seen.freed++;
+	ck_assert_int_eq(qret_run_cycle(ctx, NULL), QRET_ERR_REENTRANT);
+	ck_assert_int_eq(qret_set_option(ctx, "gate", "none"), QRET_ERR_REENTRANT);
+	qret_ctx_free(ctx);
+}
+
+/* A free_fn is a callback too, whichever way it comes to run. */
+START_TEST(context_free_fn_calls_back)
+{
+	char value[8];
+
+	begin();
+	ck_assert_int_eq(qret_set_log(ctx, 5, on_record, &seen, on_free_call_back),
+	                 QRET_ERR_ARGUMENT);
+	ck_assert_int_eq(qret_set_log(ctx, 0, NULL, &seen, on_free_call_back), QRET_DONE);
+	ck_assert_int_eq(qret_set_log(ctx, 0, NULL, NULL, NULL), QRET_DONE);
+	ck_assert_int_eq(qret_set_metrics(ctx, NULL, &seen, on_free_call_back), QRET_DONE);
+	ck_assert_int_eq(qret_get_option(ctx, "gate", value, sizeof(value), NULL), QRET_DONE);
+	ck_assert_int_eq(seen.freed, 2);
+	qret_ctx_free(ctx);
+	ck_assert_int_eq(seen.freed, 3);
+}
+END_TEST
+
 static void call_back(void *user_data, const struct qret_log_record *record)
 {
 	struct qret_cycle_report report = { .size = sizeof(report) };
@@ -416,6 +443,7 @@ int main(void)
 		                 context_option_order,
 		                 context_free_fn_once,
 		                 context_free_fn_once_on_failure,
+		                 context_free_fn_calls_back,
 		                 context_reentrance,
 		                 context_first_cycle_is_due,
 		                 context_forked,

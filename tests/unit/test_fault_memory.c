@@ -106,6 +106,19 @@ START_TEST(memory_context_survives)
 }
 END_TEST
 
+/* Nothing is wrong with the conninfo: a later call may succeed. */
+START_TEST(memory_none_to_parse_the_conninfo)
+{
+	world_script(1, 1);
+	REQUIRE(qret_ctx_new(&world.ctx) == QRET_DONE, "the world could not be set up");
+	script_knobs.refuse_at = 1;
+	ck_assert_int_eq(qret_connect(world.ctx, "host=server"), QRET_ERR_NOMEM);
+	ck_assert_int_eq(qret_error_is_retryable(world.ctx), 1);
+	ck_assert_int_eq(qret_connect(world.ctx, "host=server"), QRET_DONE);
+	world_end();
+}
+END_TEST
+
 START_TEST(memory_none_left_at_all)
 {
 	struct qret_cycle_report report = { .size = sizeof(report) };
@@ -124,7 +137,7 @@ END_TEST
 int main(void)
 {
 	const TTest *tests[] = { memory_each_allocation, memory_context_survives,
-		                 memory_none_left_at_all, NULL };
+		                 memory_none_to_parse_the_conninfo, memory_none_left_at_all, NULL };
 
 	return unit_run("fault_memory", tests);
 }

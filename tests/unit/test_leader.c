@@ -120,6 +120,9 @@ START_TEST(lease_fence_lost)
 	ck_assert_int_eq(script_sent("metrics_purge"), 0);
 	ck_assert_int_eq(qret_error_is_retryable(world.ctx), 1);
 	ck_assert_int_eq(world_logged("event=leader_lost"), 1);
+	/* What is lost is not given back, so there is no trouble with it to be told. */
+	ck_assert_str_eq(released_with, "");
+	ck_assert_int_eq(world_logged("event=release_failed"), 0);
 	world_end();
 }
 END_TEST
@@ -149,6 +152,76 @@ START_TEST(lease_renewed_in_long_cycle)
 	renewal = "f";
 	ck_assert_int_eq(world_cycle(&report), QRET_ERR_LEADER_LOST);
 	ck_assert_int_gt(world_left(), 0);
+	world_end();
+}
+END_TEST
+
+static int walks_left;
+
+static const char *slow_walk_server(struct script_call *call)
+{
+	if (strcmp(call->statement, "floors_walk") != 0)
+		return lease_server(call);
+	call->delay_ms = 1500;
+	return walks_left-- > 0 ? "- - - - f f 0 #5 0" : "- - - - f f 0 - 0";
+}
+
+/* What comes before the steps is renewed through as well; nothing more is sent where the lease is lost. */
+START_TEST(lease_renewed_before_the_steps)
+{
+	static const char *const renewals[] = { "t", "f", "ERROR 55P03 locked",
+		                                "FATAL 57P01 shutting down" };
+	static const int outcomes[] = { QRET_DONE, QRET_ERR_LEADER_LOST, QRET_DONE,
+		                        QRET_ERR_CONNECTION };
+
+	for (size_t i = 0; i < COUNT_OF(renewals); i++) {
+		begin("'granted 42 f 0");
+		world.floors = true;
+		world.before = slow_walk_server;
+		walks_left = 8;
+		renewal = renewals[i];
+		ck_assert_int_eq(world_cycle(&report), outcomes[i]);
+		if (outcomes[i] == QRET_DONE) {
+			ck_assert_int_ge(script_sent("lease_renew"), 5);
+			ck_assert_int_eq(world_left(), 0);
+		} else {
+			ck_assert_int_le(script_sent("floors_walk"), 3);
+			ck_assert_int_eq(steps, 0);
+		}
+		world_end();
+	}
+}
+END_TEST
+
+/* A stop in the middle of such a renewal: it is waited for, and the lease goes to whoever comes first. */
+static void stop_asleep(void)
+{
+	qret_stop(world.ctx);
+}
+
+static const char *slow_renewal_server(struct script_call *call)
+{
+	const char *answer = slow_walk_server(call);
+
+	if (strcmp(call->statement, "lease_renew") == 0) {
+		call->delay_ms = 300;
+		script_knobs.on_sleep = stop_asleep;
+	}
+	return answer;
+}
+
+START_TEST(lease_stop_while_it_is_renewed)
+{
+	begin("'granted 42 f 0");
+	world.floors = true;
+	world.before = slow_renewal_server;
+	walks_left = 8;
+	ck_assert_int_eq(world_cycle(&report), QRET_STOPPED);
+	ck_assert_int_eq(script_sent("lease_renew"), 1);
+	ck_assert_str_eq(released_with, "42 t t");
+	qret_resume(world.ctx);
+	world.before = lease_server;
+	ck_assert_int_eq(world_cycle(&report), QRET_DONE);
 	world_end();
 }
 END_TEST
@@ -183,8 +256,18 @@ START_TEST(lease_by_hand)
 	ck_assert_int_eq(qret_step(world.ctx, QRET_PHASE_METRICS_PURGE, NULL, &result), QRET_DONE);
 	ck_assert_int_ge(fences, 1);
 	ck_assert_int_eq(qret_gate_release(world.ctx), QRET_DONE);
+	ck_assert_str_eq(released_with, "42 f t");
 	ck_assert_int_eq(qret_step(world.ctx, QRET_PHASE_METRICS_PURGE, NULL, &result),
 	                 QRET_ERR_STATE);
+	/* Lost, it is not held any more, and may be taken again; given up by a stop, it is anybody's. */
+	ck_assert_int_eq(qret_gate_take(world.ctx), QRET_DONE);
+	fence = "ERROR QR002 taken over";
+	ck_assert_int_eq(qret_step(world.ctx, QRET_PHASE_METRICS_PURGE, NULL, &result),
+	                 QRET_ERR_LEADER_LOST);
+	ck_assert_int_eq(qret_gate_take(world.ctx), QRET_DONE);
+	qret_stop(world.ctx);
+	ck_assert_int_eq(qret_gate_release(world.ctx), QRET_DONE);
+	ck_assert_str_eq(released_with, "42 t t");
 	world_end();
 }
 END_TEST
@@ -214,6 +297,8 @@ int main(void)
 		                 lease_not_granted,
 		                 lease_fence_lost,
 		                 lease_renewed_in_long_cycle,
+		                 lease_renewed_before_the_steps,
+		                 lease_stop_while_it_is_renewed,
 		                 lease_stop_hands_over,
 		                 lease_by_hand,
 		                 lease_or_none_behind_a_pooler,

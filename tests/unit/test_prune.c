@@ -236,78 +236,65 @@ START_TEST(prune_hint)
 }
 END_TEST
 
-static const char *log_answer;
-static int64_t log_step_ms;
+/* What ends every cycle in the log's steps, before the prune had its turn. */
+static const struct early_end {
+	const char *budget_ms, *answer;
+	int64_t step_ms;
+	int outcome;
+	bool prunes;
+} early_ends[] = {
+	{ "1000", NULL, 300, QRET_BUDGET, true },
+	{ "0", "ERROR 42501 permission denied", 0, QRET_ERR_PRIVILEGE, true },
+	/* The lead is gone, or the server: then nobody prunes. */
+	{ "0", "ERROR QR002 fence lost", 0, QRET_ERR_LEADER_LOST, false },
+	{ "0", "ERROR 25006 read only", 0, QRET_ERR_SQL, false },
+	{ "0", "ERROR 57P01 shutting down", 0, QRET_ERR_CONNECTION, false },
+};
+static const struct early_end *early_end;
 
-/* A log that never lets a cycle come to its end. */
 static const char *log_and_outbox(struct script_call *call)
 {
 	if (strncmp(call->statement, "step_retention", 14) != 0)
 		return outbox(call);
-	script_pass_ms(log_step_ms);
-	return log_answer;
+	script_pass_ms(early_end->step_ms);
+	return early_end->answer;
 }
 
-static void begin_both(void)
+static void begin_both(const struct early_end *end)
 {
+	early_end = end;
 	world_begin(1, 1000000);
 	world_set("engines", "log,event");
 	world_set("event_prune_interval_ms", "60000");
+	world_set("cycle_budget_ms", end->budget_ms);
 	world.before = log_and_outbox;
 	arms[0] = '\0';
-	log_answer = NULL;
-	log_step_ms = 0;
 	arm_answer = "5 5 0 0 0 'c1 f 100 0 -";
 	answers_left = 1000;
 }
 
-static void starve(int outcome, const char *steps)
+/* Where no cycle comes to its end, the prune has one step in each once it is due. */
+START_TEST(prune_after_an_early_end)
 {
-	int64_t pruned = 0;
+	for (size_t i = 0; i < COUNT_OF(early_ends); i++) {
+		int64_t pruned = 0;
 
-	for (int i = 0; i < 20; i++) {
-		ck_assert_int_eq(world_cycle(&report), outcome);
-		ck_assert_int_le(report.events_deleted, 5);
-		pruned += report.events_deleted;
-		script_pass_ms(10000);
-	}
-	/* From the seventh cycle on it is due, and has one step in each. */
-	ck_assert_int_ge(pruned, 12 * 5);
-	ck_assert_int_ge(script_sent(steps), 20);
-	ck_assert_contains(arms, "'succeeded @1700000000000000 7776000 5000 'c1 500|");
-}
-
-START_TEST(prune_beside_a_log_that_uses_up_the_budget)
-{
-	begin_both();
-	world_set("cycle_budget_ms", "1000");
-	log_step_ms = 300;
-	starve(QRET_BUDGET, "step_retention_v2");
-	world_end();
-}
-END_TEST
-
-START_TEST(prune_beside_a_log_that_fails)
-{
-	begin_both();
-	log_answer = "ERROR 42501 permission denied";
-	starve(QRET_ERR_PRIVILEGE, "step_retention_v2");
-	world_end();
-}
-END_TEST
-
-/* The lead is gone, or the server: then nobody prunes. */
-START_TEST(prune_not_after_the_end)
-{
-	static const char *const ends[] = { "ERROR QR002 fence lost", "ERROR 25006 read only",
-		                            "ERROR 57P01 shutting down" };
-
-	for (size_t i = 0; i < COUNT_OF(ends); i++) {
-		begin_both();
-		world_set("event_prune_interval_ms", "0");
-		log_answer = ends[i];
-		ck_assert_int_lt(world_cycle(&report), 0);
-		ck_assert_int_eq(script_sent("event_prune_step"), 0);
+		begin_both(&early_ends[i]);
+		for (int cycle = 0; cycle < 20; cycle++) {
+			ck_assert_int_eq(world_cycle(&report), early_end->outcome);
+			ck_assert_int_le(report.events_deleted, 5);
+			pruned += report.events_deleted;
+			script_pass_ms(10000);
+		}
+		ck_assert_int_ge(script_sent("step_retention_v2"), 20);
+		/* It is due from the seventh cycle on. */
+		if (early_end->prunes) {
+			ck_assert_int_ge(pruned, 12 * 5);
+			ck_assert_contains(arms,
+			                   "'succeeded @1700000000000000 7776000 5000 'c1 500|");
+		} else {
+			ck_assert_int_eq(script_sent("event_prune_step"), 0);
+		}
 		world_end();
 	}
 }
@@ -485,9 +472,7 @@ int main(void)
 		                 prune_limit_that_was_enough,
 		                 prune_events_that_fail,
 		                 prune_hint,
-		                 prune_beside_a_log_that_uses_up_the_budget,
-		                 prune_beside_a_log_that_fails,
-		                 prune_not_after_the_end,
+		                 prune_after_an_early_end,
 		                 prune_beside_a_busy_host_and_a_failing_arm,
 		                 prune_round_after_a_whole_one,
 		                 prune_cursor_of_a_failed_arm,

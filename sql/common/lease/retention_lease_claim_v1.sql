@@ -1,6 +1,7 @@
 -- signature: retention_lease_claim_v1(text, bigint, bigint, bigint)
 --
--- Claims the lease, if it is free, expired or the caller's own, and a cycle is due.
+-- Claims the lease, if it is free, expired or the caller's own, and a cycle is due. A lease that was begun in
+-- the future is both: the clock has stepped back, and what it says would hold for as long as it was ahead.
 --
 -- p_holder       the caller, unique in the cluster
 -- p_lease_ms     how long the claim lasts without renewal
@@ -27,17 +28,24 @@ VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $qretention$
 DECLARE
-    v_clock constant timestamptz := clock_timestamp();
+    v_clock timestamptz;
     v_lease @part@.retention_lease;
+    v_ahead boolean;
     v_free boolean;
+    v_due boolean;
 BEGIN
     SELECT l.* INTO v_lease FROM @part@.retention_lease AS l;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'the lease has no row'
             USING ERRCODE = 'undefined_object', HINT = 'Install the part again.';
     END IF;
-    v_free := v_lease.holder IS NULL OR v_lease.holder = p_holder OR v_lease.expires_at < v_clock;
-    IF v_lease.enabled AND v_free AND v_lease.next_due <= v_clock AND pg_try_advisory_xact_lock_shared(p_key) THEN
+    -- Later than the claim that was just read, unless the clock went back; by less than an interval, it is waited for.
+    v_clock := clock_timestamp();
+    v_ahead := coalesce(v_lease.last_start - v_clock
+        > GREATEST(LEAST(p_interval_ms, 31536000000), 1000) * interval '1 millisecond', false);
+    v_free := v_ahead OR v_lease.holder IS NULL OR v_lease.holder = p_holder OR v_lease.expires_at < v_clock;
+    v_due := v_ahead OR v_lease.next_due <= v_clock;
+    IF v_lease.enabled AND v_free AND v_due AND pg_try_advisory_xact_lock_shared(p_key) THEN
         -- The condition again, on the row as it is once it is locked: of two claims one is left.
         UPDATE @part@.retention_lease AS l
         SET holder = p_holder,
@@ -48,7 +56,7 @@ BEGIN
             last_start = v_clock,
             runs = l.runs + 1
         WHERE l.fence = v_lease.fence AND l.enabled
-            AND (l.holder IS NULL OR l.holder = p_holder OR l.expires_at < v_clock)
+            AND (v_ahead OR l.holder IS NULL OR l.holder = p_holder OR l.expires_at < v_clock)
         RETURNING l.fence INTO fence;
         IF FOUND THEN
             state := 'granted';
@@ -63,7 +71,7 @@ BEGIN
     -- given up (it renews, so it is looked at once a lease); and where it is due and nobody's, yet somebody was
     -- faster or holds the session gate, in an interval.
     wait_ms := CASE
-        WHEN v_free AND v_lease.next_due <= v_clock THEN p_interval_ms
+        WHEN v_free AND v_due THEN p_interval_ms
         ELSE ceil(1000 * extract(epoch FROM
             CASE WHEN v_lease.next_due > v_clock THEN v_lease.next_due ELSE v_lease.expires_at END - v_clock))
         END;
