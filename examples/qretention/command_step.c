@@ -168,7 +168,8 @@ static int step_partitions(struct step_run *run)
 	int rc;
 
 	if (run->settings->partition && text_parse_uuid(run->settings->partition, wanted) < 0)
-		return usage_error("step", "--partition takes a UUID");
+		return usage_error("step", "--partition takes a UUID, not \"%.40s\"",
+		                   run->settings->partition);
 	/* One that is asked for by id is stepped whether or not it is due. */
 	if (run->settings->partition) {
 		rc = driver_set_unless_given(run->driver, "work_list", "scan");
@@ -200,8 +201,12 @@ static int run_step(struct driver *driver, const void *settings, const struct ar
 	const struct phase *phase = words->count ? find_phase(words->items[0]) : NULL;
 	int code;
 
-	if (phase == NULL)
+	if (words->count == 0)
 		return usage_error("step", "name a phase, by its number or name");
+	if (phase == NULL)
+		return usage_error("step",
+		                   "there is no phase \"%.40s\": they are 1 to 6, or their names",
+		                   words->items[0]);
 	run.phase = phase->number;
 	if (phase->whole && run.settings->partition)
 		return usage_error("step", "this phase works on no single partition");
