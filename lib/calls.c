@@ -342,6 +342,7 @@ static void write_refusal(struct qret_ctx *ctx, int outcome, struct qret_cycle_r
 	report.outcome = outcome;
 	report.consecutive_failures = ctx->report.consecutive_failures;
 	report.last_success_us = ctx->report.last_success_us;
+	report.oldest_overdue_us = ctx->report.oldest_overdue_us;
 	struct_write(ret_report, &report, sizeof(report), REPORT_LEAST);
 }
 
