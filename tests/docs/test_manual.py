@@ -202,6 +202,18 @@ def test_manual_program_runs(db, prefix, tmp_path):
     assert "event=swept" in err and "segments_deleted=20" in err
 
 
+def test_manual_lost_connections_end_as_the_cut_points_say():
+    """Of each phase that a page says leaves an outcome alone, what a lost connection does there."""
+    with open(os.path.join(toolchain.ROOT, "tests", "fault", "cut_points.tsv"), encoding="utf-8") as table:
+        rows = dict(line.split()[:2] for line in table if line.strip() and line[0] != "#")
+    lost = {kind for kind, returned in rows.items() if returned == "ERR_CONNECTION"}
+    assert {"step", "partition_cleanup", "metrics_purge", "event_prune"} <= lost
+    assert rows["release"] == "DONE"
+    said = extract.section(PAGES["qret_run_cycle.3"], "RETURN VALUES")
+    said = re.search(r"\.Dv QRET_PARTIAL \.\n(A lost connection.*?)\.Fn", said, re.DOTALL)[1]
+    assert "whatever phase" in said and "QRET_ERR_CONNECTION" in said and "release_failed" in said
+
+
 def body(installed, page):
     """A page as a reader sees it, without overstrikes and line breaks."""
     if not shutil.which("mandoc"):
