@@ -3,6 +3,7 @@
 #include "driver.h"
 #include "text.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 struct step_settings {
@@ -195,6 +196,19 @@ static void print_total(const struct step_run *run)
 	       text_count(messages, run->messages));
 }
 
+/* Steps are safe beside each other: no gate is taken for them, and a lease would not outlast them. */
+static int set_gate(struct driver *driver)
+{
+	int rc = driver_set_unless_given(driver, "gate", "none");
+	char *gate = driver_get(driver, "gate");
+	int is_lease = gate != NULL && strcmp(gate, "lease") == 0;
+
+	free(gate);
+	if (rc == 0 && is_lease)
+		return usage_error("step", "steps by hand hold no lease: --set gate=none");
+	return rc;
+}
+
 static int run_step(struct driver *driver, const void *settings, const struct argument_list *words)
 {
 	struct step_run run = { .driver = driver, .settings = settings };
@@ -210,6 +224,9 @@ static int run_step(struct driver *driver, const void *settings, const struct ar
 	run.phase = phase->number;
 	if (phase->whole && run.settings->partition)
 		return usage_error("step", "this phase works on no single partition");
+	code = set_gate(driver);
+	if (code != 0)
+		return code;
 	if (phase->whole)
 		code = step_ended(&run, step_item(&run, NULL, phase->whole));
 	else

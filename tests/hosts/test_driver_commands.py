@@ -166,6 +166,16 @@ def test_step_refuses_what_it_does_not_know(db, qretention, words):
     assert "qretention step --help" in result.err
 
 
+def test_step_needs_no_gate(db, qretention):
+    """So it runs behind a pooler as it is; a lease is nothing that it could hold."""
+    fill(db, segments=20)
+    result = qretention("step", "1", "--set", "pooler=transaction", *ALL)
+    assert result.code == 0, result
+    assert segments(db) == 0
+    result = qretention("step", "1", "--set", "gate=lease")
+    assert result.code == 2 and "gate=none" in result.err, result
+
+
 def test_step_of_a_partition_that_is_not_there(db, qretention):
     result = qretention("step", "1", "-p", "00000000-0000-0000-0000-000000000000")
     assert result.code == 12, result
