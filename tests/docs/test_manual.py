@@ -342,6 +342,21 @@ def test_manual_names_every_command_and_option_of_the_program(db):
             assert f"-{option}" in page, (command, option)
 
 
+def test_manual_json_keys_are_the_program_s(db, empty_db):
+    """What qretention(1) says of the objects: their first keys, a cycle's counts, an error's."""
+    page = extract.section(PAGES["qretention.1"], "DESCRIPTION")
+    said = re.search(r"\.It Fl j .*?(?=\.It Fl)", page, re.DOTALL)[0]
+    cycle = Driver(db.dsn)("cycle", "--json").object
+    report = re.search(
+        r"struct qret_cycle_report \{(.*?)\};", toolchain.header_text(), re.DOTALL
+    )[1]
+    wanted = {{"clock_us": "clock", "last_success_us": "last_success"}.get(f, f) for f in fields(report)}
+    assert set(cycle) == {"command", "outcome", "code", *wanted} - {"size"}
+    failed = Driver(empty_db.dsn)("cycle", "--json").object
+    for key in ("command", "outcome", "code", "clock", "last_success", "error", *failed["error"]):
+        assert re.search(rf"^\.Li .*\b{key}\b", said, re.MULTILINE), key
+
+
 def signatures(part):
     """The signatures of the functions that a part installs."""
     found = set()
