@@ -18,6 +18,7 @@ root=$(dirname "$here")
 . "$root/tests/setup.sh"
 
 work=
+lock=
 built=
 server_bin=
 server_runs=no
@@ -138,6 +139,7 @@ clean_up()
 {
 	trap '' INT TERM HUP PIPE
 	[ $schemas_made = no ] || drop_schemas
+	[ -z "$lock" ] || give_lock_back
 	[ $server_runs = no ] ||
 		as_server_user "$server_bin/pg_ctl" -D "$work/data" -m immediate stop >/dev/null 2>&1
 	[ -z "$work" ] || rm -rf "$work"
@@ -161,6 +163,10 @@ build()
 	quietly "$work/build.log" setup_build "$built" -Dexamples=true -Dtests=false -Dman=false
 	cd / || exit 1
 	echo "done in $(($(date +%s) - began)) s"
+	# What is set for a host of the user's would steer the broker's retention too.
+	for name in $(run_built qretention options --no-environment | sed -n 's/.*; environment //p'); do
+		unset "$name"
+	done
 }
 
 # run_built PROGRAM ARGUMENT...: without /proc, as in a bare chroot, the loader cannot tell where a
@@ -189,6 +195,34 @@ start_server()
 	item folder "$work"
 }
 
+# Two demonstrations in one database would take each other's schemas for leftovers. The lock is the
+# session's, and the session's end is ours, however we end.
+take_lock()
+{
+	mkfifo "$work/lock"
+	sql <"$work/lock" >"$work/locked" 2>"$work/error" &
+	lock=$!
+	exec 4>"$work/lock"
+	echo "SELECT pg_try_advisory_lock(7370018);" >&4
+	while [ ! -s "$work/locked" ] && kill -0 $lock 2>/dev/null; do
+		sleep 0.1
+	done
+	case $(cat "$work/locked") in
+	t) ;;
+	f) fail "another demonstration is running in that database" ;;
+	*)
+		cat "$work/error" >&2
+		fail "cannot use that server"
+		;;
+	esac
+}
+
+give_lock_back()
+{
+	exec 4>&-
+	wait $lock
+}
+
 # On a server of the user's: names that nobody else has, and a lock that no real broker uses.
 use_server()
 {
@@ -202,6 +236,7 @@ use_server()
 		fail "cannot use that server"
 	}
 	item PostgreSQL "${version%% *}, yours; schemas $demo_schema*"
+	take_lock
 	mark=$(sql -c "SELECT obj_description(oid) FROM pg_namespace WHERE nspname = '$demo_schema'")
 	if [ "$mark" = "libqretention demo" ]; then
 		drop_schemas # left by a demo that could not clean up
@@ -328,6 +363,7 @@ first_cycle()
 	say "The audit table says what went, and by which rule:" \
 		"rule                     steps  messages  deleted what is"
 	script audit
+	echo
 	script untouched
 }
 

@@ -189,7 +189,7 @@ int qret_get_option(struct qret_ctx *ctx, const char *name, char *ret_value, siz
 		                    "the option's name is NULL, or ret_value with a capacity");
 	length = options_get(&ctx->options, name, ret_value, capacity);
 	if (length < 0)
-		return context_fail(ctx, QRET_ERR_OPTION, "qret_option_get_info lists all options",
+		return context_fail(ctx, QRET_ERR_OPTION, "qretention-options(7) lists all options",
 		                    "there is no option \"%.64s\"", name);
 	if (ret_length != NULL)
 		*ret_length = (size_t)length;

@@ -257,7 +257,7 @@ int options_set(struct options *options, const char *name, const char *value, bo
 	*ret_clamped = false;
 	if (option == OPTION_COUNT)
 		return error_set(error, QRET_ERR_OPTION, false,
-		                 "qret_option_get_info lists all options",
+		                 "qretention-options(7) lists all options",
 		                 "there is no option \"%.64s\"", name);
 	row = &rows[option];
 	if (value == NULL) {

@@ -16,12 +16,18 @@ source=libqretention-$version
 
 mkdir -p "$folder"
 cd "$folder"
+folder=$(pwd)
+inside=
+case $folder/ in
+"$root/") echo "build-deb.sh: name another folder than the tree's own" >&2 && exit 2 ;;
+"$root"/*) inside=./${folder#"$root"/} ;; # which must not be packed into itself
+esac
 rm -rf "$source"
 mkdir "$source"
 (
 	cd "$root"
 	tar -cf - --exclude='./build*' --exclude=./.git --exclude=node_modules --exclude=__pycache__ \
-		--exclude=.pytest_cache .
+		--exclude=.pytest_cache ${inside:+"--exclude=$inside"} .
 ) | tar -xf - -C "$source"
 tar -czf "libqretention_$version.orig.tar.gz" "$source"
 cp -r "$source/packaging/debian" "$source/debian"

@@ -15,7 +15,11 @@ setup_environment()
 	LC_ALL=C.UTF-8
 	PATH="${PATH:-/usr/bin:/bin}:/usr/local/sbin:/usr/sbin:/sbin"
 	export LC_ALL PATH
-	unset LANGUAGE PGHOST PGPORT PGUSER PGDATABASE PGPASSWORD PGSERVICE PGOPTIONS MAKEFLAGS
+	unset LANGUAGE MAKEFLAGS
+	# All of libpq's: one that is left (PGHOSTADDR, PGCHANNELBINDING) can lead away from our servers.
+	for name in $(env | sed -n 's/^\(PG[A-Z]*\)=.*/\1/p'); do
+		unset "$name"
+	done
 }
 
 setup_as_root()

@@ -237,7 +237,8 @@ int consumer_is_drained(const struct consumer *consumer);
 struct retention {
 	struct qret_ctx *ctx; /* NULL: this process runs no retention */
 	int in_cycle;
-	int next_rc; /* what the last process call said */
+	int stopping; /* a stop was asked for: no further cycle begins */
+	int next_rc;  /* what the last process call said */
 	int64_t cycles, failed;
 	struct qret_cycle_report totals;
 	int64_t longest_us;

@@ -60,6 +60,10 @@ int retention_begin(struct retention *retention, const struct settings *settings
 		return -1;
 	if (qret_connect(retention->ctx, settings->dsn) != QRET_DONE)
 		return refuse(retention->ctx, "connect");
+	/* The first is due at once; where none can begin, the loop would try for ever. */
+	if (qret_cycle_begin(retention->ctx) != QRET_DONE)
+		return refuse(retention->ctx, "retention");
+	retention->in_cycle = 1;
 	return 0;
 }
 
@@ -76,7 +80,7 @@ size_t retention_wants(struct retention *retention, struct pollfd *slots, size_t
 	uint32_t count = 0;
 	int64_t due;
 
-	if (retention->ctx == NULL)
+	if (retention->ctx == NULL || (retention->stopping && !retention->in_cycle))
 		return 0;
 	if (!retention->in_cycle)
 		due = qret_next_cycle_us(retention->ctx);
@@ -137,5 +141,6 @@ void retention_tend(struct retention *retention)
 
 void retention_stop(struct retention *retention)
 {
+	retention->stopping = 1;
 	qret_stop(retention->ctx);
 }

@@ -78,8 +78,8 @@ static int store_integer(const struct parser *parser, const struct found *found,
 
 	if (text_parse_integer(value, row->minimum, row->maximum, &into->value) < 0) {
 		snprintf(parser->error, ARGUMENT_ERROR_SIZE,
-		         "--%s takes a whole number from %" PRId64 " to %" PRId64, row->name,
-		         row->minimum, row->maximum);
+		         "--%s takes a whole number from %" PRId64 " to %" PRId64 ", not \"%.30s\"",
+		         row->name, row->minimum, row->maximum, value);
 		return -1;
 	}
 	into->given = 1;
@@ -188,6 +188,37 @@ int arguments_parse(int argc, char **argv, const struct argument_group *groups, 
 		} else if (parse_word(&parser, word, ret_words) < 0) {
 			return -1;
 		}
+	}
+	return 0;
+}
+
+static int name_takes_next(const struct argument *table, const char *name)
+{
+	for (const struct argument *row = table; row->name; row++)
+		if (strcmp(row->name, name) == 0)
+			return row->value_name != NULL;
+	return 0;
+}
+
+static const struct argument *row_of_letter(const struct argument *table, char letter)
+{
+	for (const struct argument *row = table; row->name; row++)
+		if (row->letter == letter)
+			return row;
+	return NULL;
+}
+
+int argument_takes_next(const struct argument *table, const char *word)
+{
+	if (word[0] != '-' || word[1] == '\0')
+		return 0;
+	if (word[1] == '-')
+		return name_takes_next(table, word + 2);
+	while (*++word != '\0') {
+		const struct argument *row = row_of_letter(table, *word);
+
+		if (row != NULL && row->value_name != NULL)
+			return word[1] == '\0';
 	}
 	return 0;
 }

@@ -53,6 +53,9 @@ struct argument_group {
 int arguments_parse(int argc, char **argv, const struct argument_group *groups, size_t group_count,
                     struct argument_list *ret_words, char ret_error[ARGUMENT_ERROR_SIZE]);
 
+/* Whether a word is an option of this table whose value is the word after it. */
+int argument_takes_next(const struct argument *table, const char *word);
+
 /* Frees what lists of these groups hold. */
 void arguments_free(const struct argument_group *groups, size_t group_count,
                     struct argument_list *words);

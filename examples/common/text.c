@@ -43,6 +43,11 @@ const char *text_duration(char buffer[TEXT_SMALL], int64_t us)
 {
 	if (us < 0)
 		us = 0;
+	/* What would be rounded up to a whole second or minute is one. */
+	if (us < MICROSECONDS && us >= MICROSECONDS - 500)
+		us = MICROSECONDS;
+	if (us < MINUTE && us >= MINUTE - MICROSECONDS / 20)
+		us = MINUTE;
 	if (us < MICROSECONDS)
 		snprintf(buffer, TEXT_SMALL, "%" PRId64 " ms", (us + 500) / 1000);
 	else if (us < MINUTE)
@@ -52,7 +57,7 @@ const char *text_duration(char buffer[TEXT_SMALL], int64_t us)
 	else if (us < DAY)
 		two_units(buffer, us / HOUR, "h", us % HOUR / MINUTE, "min");
 	else
-		two_units(buffer, us / DAY, "d", us % DAY / HOUR, "h");
+		two_units(buffer, us / DAY, "d", us < 1000 * DAY ? us % DAY / HOUR : 0, "h");
 	return buffer;
 }
 

@@ -101,6 +101,9 @@ func newHost(conninfo string, options []string) (*Host, error) {
 		code = C.qret_load_env(host.ctx)
 	}
 	for _, option := range options {
+		if !strings.Contains(option, "=") {
+			return nil, errors.New("an option is NAME=VALUE")
+		}
 		if code == C.QRET_DONE {
 			code = host.set(option)
 		}
@@ -138,17 +141,16 @@ func (host *Host) stopped() bool {
 	return atomic.LoadInt32(&host.stopping) == 1
 }
 
+// The cycle that has begun.
 func (host *Host) cycle() C.int {
-	code := C.qret_cycle_begin(host.ctx)
-	for code == C.QRET_DONE || code == C.QRET_MORE || code == C.QRET_WAIT {
-		code = C.qret_cycle_process(host.ctx)
+	for {
+		code := C.qret_cycle_process(host.ctx)
 		if code == C.QRET_WAIT {
 			C.qret_wait(host.ctx)
-		} else if code == C.QRET_DONE {
-			break
+		} else if code != C.QRET_MORE {
+			return code
 		}
 	}
-	return code
 }
 
 func (host *Host) sleep() {
@@ -167,10 +169,17 @@ func (host *Host) close() {
 func sweep(host *Host, most int) error {
 	cycles := 0
 	for !host.stopped() && (most == 0 || cycles < most) {
-		code := host.cycle()
+		code := C.qret_cycle_begin(host.ctx)
+		if code == C.QRET_STOPPED {
+			break // before there was a cycle to tell of
+		}
+		begun := code == C.QRET_DONE
+		if begun {
+			code = host.cycle()
+		}
 		if code < 0 {
 			fmt.Fprintln(os.Stderr, "error:", host.message())
-			if C.qret_error_is_retryable(host.ctx) == 0 {
+			if !begun || C.qret_error_is_retryable(host.ctx) == 0 {
 				return errors.New(host.message())
 			}
 		}

@@ -119,7 +119,9 @@ function Host.new(conninfo, options)
 	host:check(lib.qret_set_metrics(host.ctx, host.on_metric, nil, nil))
 	host:check(lib.qret_load_env(host.ctx))
 	for _, option in ipairs(options) do
-		host:check(lib.qret_set_option(host.ctx, option:match("^[^=]*"), option:match("=(.*)$")))
+		local name, value = option:match("^([^=]*)=(.*)$")
+		assert(name, "an option is NAME=VALUE")
+		host:check(lib.qret_set_option(host.ctx, name, value))
 	end
 	host:check(lib.qret_connect(host.ctx, conninfo))
 	return host
@@ -152,7 +154,8 @@ function Host:poll(until_us)
 		local write = bit.band(wanted[i].events, WRITE) ~= 0 and POLLOUT or 0
 		fds[i].fd, fds[i].events = wanted[i].fd, read + write
 	end
-	fds[own].fd, fds[own].events = self.signals, POLLIN
+	-- A signal that was heard is left in its descriptor, which would end every further sleep.
+	fds[own].fd, fds[own].events = self.stopping and -1 or self.signals, POLLIN
 	local timeout_ms = -1
 	if until_us ~= NEVER then
 		local left_ms = tonumber(until_us - lib.qret_now_us()) / 1000
@@ -166,17 +169,16 @@ function Host:poll(until_us)
 	return ready > 0
 end
 
+-- The cycle that has begun.
 function Host:cycle()
-	local code = lib.qret_cycle_begin(self.ctx)
-	while code == DONE or code == MORE or code == WAIT do
-		code = lib.qret_cycle_process(self.ctx)
+	while true do
+		local code = lib.qret_cycle_process(self.ctx)
 		if code == WAIT then
 			self:poll(lib.qret_deadline_us(self.ctx))
-		elseif code == DONE then
-			break
+		elseif code ~= MORE then
+			return code
 		end
 	end
-	return code
 end
 
 function Host:report()
@@ -205,10 +207,18 @@ end
 local function sweep(host, most)
 	local cycles = 0
 	while not host.stopping and (most == 0 or cycles < most) do
-		local code = host:cycle()
+		local code = lib.qret_cycle_begin(host.ctx)
+		if code == STOPPED then
+			host.stopping = true
+			break -- before there was a cycle to tell of
+		end
+		local begun = code == DONE
+		if begun then
+			code = host:cycle()
+		end
 		if code < 0 then
 			io.stderr:write("error: ", host:message(), "\n")
-			if lib.qret_error_is_retryable(host.ctx) == 0 then
+			if not begun or lib.qret_error_is_retryable(host.ctx) == 0 then
 				return code
 			end
 		end
@@ -230,10 +240,15 @@ local function sweep(host, most)
 	return DONE
 end
 
+local function number(word)
+	return assert(tonumber(word or 0), "CYCLES and STOP_AFTER_MS are numbers")
+end
+
 local function main(conninfo, most, stop_after_ms, ...)
+	local cycles, after_ms = number(most), number(stop_after_ms)
 	local host = Host.new(conninfo or "", { ... })
-	local timer = tonumber(stop_after_ms or 0) > 0 and stop_later(host.ctx, tonumber(stop_after_ms))
-	local code = sweep(host, tonumber(most or 0))
+	local timer = after_ms > 0 and stop_later(host.ctx, after_ms)
+	local code = sweep(host, cycles)
 	-- With a timer that may be about to run qret_stop, the context is left to the end of the process.
 	if not timer then
 		host:close()

@@ -89,6 +89,8 @@ class Host {
     this.check(qret.loadEnv(this.ctx));
     for (const option of options) {
       const at = option.indexOf("=");
+      if (at < 0)
+        throw new Error("an option is NAME=VALUE");
       this.check(qret.setOption(this.ctx, option.slice(0, at), option.slice(at + 1)));
     }
     this.check(qret.connect(this.ctx, conninfo));
@@ -119,18 +121,17 @@ class Host {
     });
   }
 
+  // The cycle that has begun.
   async cycle() {
-    let code = qret.begin(this.ctx);
-    while (code === DONE || code === MORE || code === WAIT) {
-      code = qret.process(this.ctx);
+    for (;;) {
+      const code = qret.process(this.ctx);
       if (code === WAIT)
         await this.wait();
       else if (code === MORE)
         await new Promise(setImmediate);
       else
-        break;
+        return code;
     }
-    return code;
   }
 
   report() {
@@ -155,10 +156,15 @@ class Host {
 async function sweep(host, most) {
   let cycles = 0;
   while (!host.stopping && (most === 0 || cycles < most)) {
-    const code = await host.cycle();
+    let code = qret.begin(host.ctx);
+    if (code === STOPPED)
+      break; // before there was a cycle to tell of
+    const begun = code === DONE;
+    if (begun)
+      code = await host.cycle();
     if (code < 0) {
       console.error("error:", qret.errorMessage(host.ctx));
-      if (!qret.errorIsRetryable(host.ctx))
+      if (!begun || !qret.errorIsRetryable(host.ctx))
         return code;
     }
     if (code !== STOPPED)
@@ -175,6 +181,8 @@ async function sweep(host, most) {
 }
 
 async function main([conninfo = "", most = "0", stopAfterMs = "0", ...options]) {
+  if (Number.isNaN(Number(most) + Number(stopAfterMs)))
+    throw new Error("CYCLES and STOP_AFTER_MS are numbers");
   const host = new Host(conninfo, options);
   for (const name of ["SIGINT", "SIGTERM"])
     process.on(name, () => host.stop());

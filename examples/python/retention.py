@@ -113,7 +113,9 @@ class Host:
         self.check(lib.qret_set_metrics(self.ctx, self.metric_fn, None, None))
         self.check(lib.qret_load_env(self.ctx))
         for option in options:
-            name, _, value = option.partition("=")
+            name, equals, value = option.partition("=")
+            if not equals:
+                raise ValueError("an option is NAME=VALUE")
             self.check(lib.qret_set_option(self.ctx, name.encode(), value.encode()))
         self.check(lib.qret_connect(self.ctx, conninfo.encode()))
 
@@ -152,15 +154,14 @@ class Host:
             os.read(self.signals, 4096)  # their handlers run before the next sleep
 
     def cycle(self):
-        """One cycle, in short calls: Python's signal handlers get their turn between them."""
-        code = lib.qret_cycle_begin(self.ctx)
-        while code in (DONE, MORE, WAIT):
+        """The cycle that has begun, in short calls: Python's signal handlers get their turn between
+        them."""
+        while True:
             code = lib.qret_cycle_process(self.ctx)
             if code == WAIT:
                 self.poll(lib.qret_deadline_us(self.ctx))
-            elif code == DONE:
-                break
-        return code
+            elif code != MORE:
+                return code
 
     def report(self):
         report = Report(size=ctypes.sizeof(Report))
@@ -180,10 +181,15 @@ def sweep(host, most):
     """Cycles until a stop, or until an error that only a person can mend."""
     cycles = 0
     while not host.stopping and (most == 0 or cycles < most):
-        code = host.cycle()
+        code = lib.qret_cycle_begin(host.ctx)
+        if code == STOPPED:
+            break  # before there was a cycle to tell of
+        begun = code == DONE
+        if begun:
+            code = host.cycle()
         if code < 0:
             print("error:", host.message(), file=sys.stderr)
-            if not lib.qret_error_is_retryable(host.ctx):
+            if not begun or not lib.qret_error_is_retryable(host.ctx):
                 return code
         if code != STOPPED:
             cycles += 1
@@ -226,5 +232,5 @@ def main(arguments):
 if __name__ == "__main__":
     try:
         sys.exit(main(sys.argv[1:]))
-    except RuntimeError as failure:
+    except (RuntimeError, ValueError) as failure:
         sys.exit(f"error: {failure}")

@@ -15,15 +15,12 @@ static int run_cycle(struct driver *driver, const void *settings, const struct a
 		goal.visits = cycle_count_visits(driver);
 	driver->repeats_errors = 1;
 	rc = cycle_drive(driver, &goal, &report, &failure);
-	if (rc < 0 && !driver->settings.json)
-		return failure_report(driver, "cycle", &failure);
 	if (driver->settings.json)
 		output_report_json("cycle", &report, &failure);
-	else
+	else if (rc >= 0)
 		output_report("cycle", &report);
-	if (rc == QRET_PARTIAL && !driver->settings.json)
-		failure_report(driver, "cycle", &failure);
-	return outcome_exit_code(rc);
+	output_flush();
+	return rc < 0 || rc == QRET_PARTIAL ? failure_say(driver, &failure) : outcome_exit_code(rc);
 }
 
 const struct command command_cycle = {

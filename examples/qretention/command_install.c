@@ -66,7 +66,10 @@ static int choose_parts(const struct install_settings *settings, const struct ar
 		while (part < PART_COUNT && strcmp(words->items[i], parts[part]) != 0)
 			part++;
 		if (part == PART_COUNT)
-			return usage_error("install", "the parts are broker, log and event");
+			return usage_error(
+				"install",
+				"there is no part \"%.40s\": they are broker, log and event",
+				words->items[i]);
 		chosen[part] = 1;
 	}
 	if (settings->broker)

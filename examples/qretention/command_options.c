@@ -14,6 +14,16 @@ static int is_selected(const struct argument_list *words, const char *name)
 	return words->count == 0;
 }
 
+static int is_option(const char *name)
+{
+	struct qret_option_info info = { .size = sizeof(info) };
+
+	for (uint32_t i = 0; qret_option_get_info(i, &info) == QRET_DONE; i++)
+		if (strcmp(info.name, name) == 0)
+			return 1;
+	return 0;
+}
+
 static void print_option(const struct qret_option_info *info, const char *value)
 {
 	char text[512];
@@ -48,9 +58,14 @@ static int run_options(struct driver *driver, const void *settings,
                        const struct argument_list *words)
 {
 	struct qret_option_info info = { .size = sizeof(info) };
-	size_t shown = 0;
 
 	(void)settings;
+	for (size_t i = 0; i < words->count; i++)
+		if (!is_option(words->items[i]))
+			return usage_error(
+				"options",
+				"there is no option \"%.64s\"; `qretention options` lists all",
+				words->items[i]);
 	for (uint32_t i = 0; qret_option_get_info(i, &info) == QRET_DONE; i++) {
 		char *value;
 
@@ -64,11 +79,7 @@ static int run_options(struct driver *driver, const void *settings,
 		else
 			print_option(&info, value);
 		free(value);
-		shown++;
 	}
-	if (shown < words->count)
-		return usage_error("options",
-		                   "no option of that name; `qretention options` lists all");
 	return outcome_exit_code(QRET_DONE);
 }
 

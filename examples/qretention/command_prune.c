@@ -77,9 +77,8 @@ static int run_prune(struct driver *driver, const void *data, const struct argum
 		output_report_json("prune", &report, &failure);
 	else if (rc >= 0)
 		output_prune(&report);
-	if ((rc < 0 || rc == QRET_PARTIAL) && !driver->settings.json)
-		failure_report(driver, "prune", &failure);
-	return outcome_exit_code(rc);
+	output_flush();
+	return rc < 0 || rc == QRET_PARTIAL ? failure_say(driver, &failure) : outcome_exit_code(rc);
 }
 
 const struct command command_prune = {

@@ -105,6 +105,10 @@ static int call_record(struct driver *driver, const struct record_settings *sett
 	};
 	int rc;
 
+	if (receivers == NULL) {
+		*ret_failure = (struct failure){ .code = QRET_ERR_NOMEM };
+		return QRET_ERR_NOMEM;
+	}
 	snprintf(window, sizeof(window), "%lld", (long long)settings->window.value);
 	rc = database_call(driver, &call, ret_rows, ret_failure);
 	free(receivers);

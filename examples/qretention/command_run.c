@@ -26,8 +26,8 @@ static void report_cycle(struct driver *driver, const struct qret_cycle_report *
 		output_report_json("run", report, failure);
 	else if (report->outcome >= 0)
 		output_report_line(report, driver->settings.verbose > 0);
-	else if (is_first)
-		failure_report(driver, "run", failure);
+	if (report->outcome < 0 && is_first)
+		failure_say(driver, failure);
 }
 
 /* Nobody but the operator can mend it, and it is there from the start: better to end than to loop. */
@@ -58,7 +58,7 @@ static int run_loop(struct driver *driver, const void *data, const struct argume
 	for (int64_t cycles = 0; !stop_requested(); cycles++) {
 		int rc;
 
-		driver->repeats_errors = cycles == 0 && !driver->settings.json;
+		driver->repeats_errors = cycles == 0;
 		rc = cycle_drive(driver, NULL, &report, &failure);
 		report_cycle(driver, &report, &failure, cycles == 0);
 		if (output_flush() < 0)

@@ -3,6 +3,7 @@
 #include "driver.h"
 #include "text.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 struct step_settings {
@@ -168,7 +169,8 @@ static int step_partitions(struct step_run *run)
 	int rc;
 
 	if (run->settings->partition && text_parse_uuid(run->settings->partition, wanted) < 0)
-		return usage_error("step", "--partition takes a UUID");
+		return usage_error("step", "--partition takes a UUID, not \"%.40s\"",
+		                   run->settings->partition);
 	/* One that is asked for by id is stepped whether or not it is due. */
 	if (run->settings->partition) {
 		rc = driver_set_unless_given(run->driver, "work_list", "scan");
@@ -194,17 +196,37 @@ static void print_total(const struct step_run *run)
 	       text_count(messages, run->messages));
 }
 
+/* Steps are safe beside each other: no gate is taken for them, and a lease would not outlast them. */
+static int set_gate(struct driver *driver)
+{
+	int rc = driver_set_unless_given(driver, "gate", "none");
+	char *gate = driver_get(driver, "gate");
+	int is_lease = gate != NULL && strcmp(gate, "lease") == 0;
+
+	free(gate);
+	if (rc == 0 && is_lease)
+		return usage_error("step", "steps by hand hold no lease: --set gate=none");
+	return rc;
+}
+
 static int run_step(struct driver *driver, const void *settings, const struct argument_list *words)
 {
 	struct step_run run = { .driver = driver, .settings = settings };
 	const struct phase *phase = words->count ? find_phase(words->items[0]) : NULL;
 	int code;
 
-	if (phase == NULL)
+	if (words->count == 0)
 		return usage_error("step", "name a phase, by its number or name");
+	if (phase == NULL)
+		return usage_error("step",
+		                   "there is no phase \"%.40s\": they are 1 to 6, or their names",
+		                   words->items[0]);
 	run.phase = phase->number;
 	if (phase->whole && run.settings->partition)
 		return usage_error("step", "this phase works on no single partition");
+	code = set_gate(driver);
+	if (code != 0)
+		return code;
 	if (phase->whole)
 		code = step_ended(&run, step_item(&run, NULL, phase->whole));
 	else

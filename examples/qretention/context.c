@@ -13,8 +13,11 @@ static int set_pair(struct driver *driver, const char *pair)
 	int rc;
 
 	if (equals == NULL || equals == pair)
-		return usage_error(NULL,
-		                   "--set takes NAME=VALUE; `qretention options` lists the names");
+		return usage_error(
+			NULL,
+			"--set takes NAME=VALUE, not \"%.64s\"; `qretention options` lists the "
+			"names",
+			pair);
 	name = strndup(pair, (size_t)(equals - pair));
 	if (name == NULL)
 		return EXIT_TROUBLE;

@@ -67,14 +67,20 @@ static void statement_failed(const PGconn *connection, const PGresult *result,
  * The string was checked by the library before: libpq's own complaint about one that it cannot
  * parse would repeat it, password and all.
  */
-static PGconn *open_connection(const char *dsn, struct failure *ret_failure)
+static PGconn *open_connection(struct driver *driver, struct failure *ret_failure)
 {
-	const char *names[] = { "fallback_application_name", "dbname", NULL };
-	const char *values[] = { "qretention", dsn, NULL };
+	const char *dsn = driver->settings.dsn;
+	char timeout[24];
+	const char *names[] = { "fallback_application_name", "connect_timeout", "dbname", NULL };
+	const char *values[] = { "qretention", timeout, dsn, NULL };
+	char *limit_ms = driver_get(driver, "connect_timeout_ms");
 	PGconn *connection;
 
+	snprintf(timeout, sizeof(timeout), "%lld",
+	         (limit_ms ? strtoll(limit_ms, NULL, 10) + 999 : 10000) / 1000);
+	free(limit_ms);
 	if (dsn == NULL)
-		names[1] = NULL; /* all from the environment */
+		names[2] = NULL; /* all else from the environment */
 	connection = PQconnectdbParams(names, values, 1);
 	if (PQstatus(connection) != CONNECTION_OK) {
 		connection_failed(connection, ret_failure);
@@ -135,7 +141,7 @@ int database_call(struct driver *driver, const struct database_call *call,
 	}
 	schema = driver_get(driver, "event_schema");
 	if (schema != NULL)
-		connection = open_connection(driver->settings.dsn, ret_failure);
+		connection = open_connection(driver, ret_failure);
 	if (connection != NULL)
 		*ret_rows = run_call(connection, schema, call, ret_failure);
 	PQfinish(connection);

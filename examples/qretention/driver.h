@@ -88,12 +88,14 @@ struct failure {
 
 /* Copies the context's last failure: the next call on the context forgets it. */
 void failure_take(struct qret_ctx *ctx, int code, struct failure *ret_failure);
-/* Message and hint on stderr, then the exit code; with --json also an object on stdout. */
+/* Message and hint on stderr, then the exit code. */
+int failure_say(struct driver *driver, const struct failure *failure);
+/* The same, with --json after an object on stdout. */
 int failure_report(struct driver *driver, const char *doing, const struct failure *failure);
 /* The same for the context's last failure. */
 int failure_report_last(struct driver *driver, const char *doing, int code);
 /* A wrong command line: says so, and where help is. Returns EXIT_USAGE. */
-int usage_error(const char *command, const char *message);
+__attribute__((format(printf, 2, 3))) int usage_error(const char *command, const char *format, ...);
 
 /* ---- context.c, log_lines.c, stop.c ---------------------------------------------------------- */
 
@@ -145,6 +147,8 @@ void output_json_outcome(struct json *json, int code);
 void output_json_failure(struct json *json, const struct failure *failure);
 /* Flushes stdout. Returns 0, or -1 once it cannot be written any more. */
 int output_flush(void);
+/* Why it could not. NULL: it could, or a reader went away, which is no news to anybody. */
+const char *output_complaint(void);
 
 void output_report(const char *what, const struct qret_cycle_report *report);
 /* One line a cycle; nothing for an idle one unless `idle_too`. */

@@ -3,6 +3,7 @@
 #include "driver.h"
 #include "text.h"
 
+#include <stdarg.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -37,6 +38,15 @@ static void print_sentence(const char *lead, const char *text)
 		fprintf(stderr, "%s\n", text);
 }
 
+int failure_say(struct driver *driver, const struct failure *failure)
+{
+	progress_clear(driver->progress);
+	print_sentence("qretention", failure_message(failure));
+	if (failure->hint[0])
+		print_sentence("hint", failure->hint);
+	return outcome_exit_code(failure->code);
+}
+
 int failure_report(struct driver *driver, const char *doing, const struct failure *failure)
 {
 	if (driver->settings.json) {
@@ -48,11 +58,7 @@ int failure_report(struct driver *driver, const char *doing, const struct failur
 		json_end(&json);
 		output_flush();
 	}
-	progress_clear(driver->progress);
-	print_sentence("qretention", failure_message(failure));
-	if (failure->hint[0])
-		print_sentence("hint", failure->hint);
-	return outcome_exit_code(failure->code);
+	return failure_say(driver, failure);
 }
 
 int failure_report_last(struct driver *driver, const char *doing, int code)
@@ -63,8 +69,14 @@ int failure_report_last(struct driver *driver, const char *doing, int code)
 	return failure_report(driver, doing, &failure);
 }
 
-int usage_error(const char *command, const char *message)
+int usage_error(const char *command, const char *format, ...)
 {
+	char message[512];
+	va_list values;
+
+	va_start(values, format);
+	vsnprintf(message, sizeof(message), format, values);
+	va_end(values);
 	print_sentence("qretention", message);
 	fprintf(stderr, "try: qretention %s%s--help\n", command ? command : "", command ? " " : "");
 	return EXIT_USAGE;

@@ -5,10 +5,11 @@
  */
 #include "driver.h"
 
-#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 const struct argument driver_arguments[] = {
 	{ .letter = 'd',
@@ -80,34 +81,58 @@ static const struct command *find_command(const char *name)
 	return NULL;
 }
 
-/*
- * The command is the first word that names one. It is looked for before the parsing proper, since
- * its table takes part in that; a value that happens to read like a command comes after an option.
- */
-static const struct command *choose_command(char **argv)
+static int takes_next(const char *word)
 {
-	for (char **word = argv + 1; *word; word++) {
-		const struct command *command = find_command(*word);
-		const char *before = word[-1];
-		int after_option = word - 1 > argv && before[0] == '-' &&
-		                   strchr(before, '=') == NULL &&
-		                   (strcmp(before, "-d") == 0 || strcmp(before, "--dsn") == 0 ||
-		                    strcmp(before, "-s") == 0 || strcmp(before, "--set") == 0);
+	if (argument_takes_next(driver_arguments, word))
+		return 1;
+	for (const struct command *const *row = driver_commands; *row; row++)
+		if (argument_takes_next((*row)->arguments, word))
+			return 1;
+	return 0;
+}
 
-		if (command != NULL && !after_option)
-			return command;
+/*
+ * The first word that is neither an option nor an option's value: it names the command, whose table
+ * takes part in the parsing proper. NULL where there is none.
+ */
+static const char *first_word(char **argv)
+{
+	if (*argv == NULL)
+		return NULL;
+	for (char **word = argv + 1; *word; word++) {
+		if (strcmp(*word, "--") == 0)
+			return word[1];
+		if ((*word)[0] != '-' || (*word)[1] == '\0')
+			return *word;
+		if (takes_next(*word) && word[1] != NULL)
+			word++;
 	}
 	return NULL;
 }
 
-/* The last write may be the first that fails. A reader that went away is no news to anybody. */
+/* One that has wandered here from --dsn is not repeated: there may be a password in it. */
+static int is_conninfo(const char *word)
+{
+	return strchr(word, '=') != NULL || strstr(word, "://") != NULL;
+}
+
+/* command: NULL where the word should have named one. */
+static int refuse_word(const char *command, const char *word)
+{
+	if (is_conninfo(word))
+		return usage_error(command, "a connection string is given with --dsn");
+	if (command == NULL)
+		return usage_error(NULL, "there is no command \"%.40s\"", word);
+	return usage_error(command, "\"%.40s\" is one word too many", word);
+}
+
+/* The last write may be the first that fails. */
 static int finish_output(int code)
 {
-	errno = 0;
 	if (output_flush() == 0)
 		return code;
-	if (errno != EPIPE && errno != 0)
-		fprintf(stderr, "qretention: cannot write the output: %s\n", strerror(errno));
+	if (output_complaint() != NULL)
+		fprintf(stderr, "qretention: cannot write the output: %s\n", output_complaint());
 	return EXIT_TROUBLE;
 }
 
@@ -117,7 +142,7 @@ static int run_command(struct driver *driver, const struct command *command, con
 	int code;
 
 	if (words->count > command->most_words)
-		return usage_error(command->name, "too many arguments");
+		return refuse_word(command->name, words->items[command->most_words]);
 	code = driver_open(driver, command->unconnected);
 	if (code == 0)
 		code = command->run(driver, settings, words);
@@ -139,26 +164,32 @@ static int serve(struct driver *driver, const struct command *command, const voi
 			help_program(stdout);
 		return 0;
 	}
-	if (command == NULL && words->count > 0) {
-		char message[80];
-
-		snprintf(message, sizeof(message), "there is no command \"%.40s\"",
-		         words->items[0]);
-		return usage_error(NULL, message);
-	}
 	if (command == NULL) {
 		help_program(stderr);
 		return EXIT_USAGE;
 	}
-	/* The command's own name is the first word, wherever it stood. */
+	/* The command's own name is the first word. */
 	memmove(words->items, words->items + 1, (words->count - 1) * sizeof(*words->items));
 	words->count--;
 	return run_command(driver, command, settings, words);
 }
 
+/*
+ * A standard stream that is closed leaves its number to the next descriptor, which may be the
+ * server's socket. What takes its place fails to be read or written, as it would have.
+ */
+static void keep_standard_streams(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 &&
+		    open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
+			_exit(EXIT_TROUBLE);
+}
+
 int main(int argc, char **argv)
 {
-	const struct command *command = choose_command(argv);
+	const char *name = first_word(argv);
+	const struct command *command = name ? find_command(name) : NULL;
 	struct driver driver = { 0 };
 	void *settings = calloc(1, command && command->settings_size ? command->settings_size : 1);
 	struct argument_group groups[] = {
@@ -171,9 +202,12 @@ int main(int argc, char **argv)
 
 	if (settings == NULL)
 		return EXIT_TROUBLE;
+	keep_standard_streams();
 	signal(SIGPIPE, SIG_IGN); /* a closed pipe is a failed write, seen where it happens */
-	if (arguments_parse(argc, argv, groups, 2, &words, error) < 0)
-		code = usage_error(command ? command->name : NULL, error);
+	if (name != NULL && command == NULL)
+		code = refuse_word(NULL, name);
+	else if (arguments_parse(argc, argv, groups, 2, &words, error) < 0)
+		code = usage_error(command ? command->name : NULL, "%s", error);
 	else
 		code = serve(&driver, command, settings, &words);
 	code = finish_output(code);

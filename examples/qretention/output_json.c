@@ -28,9 +28,20 @@ void output_json_failure(struct json *json, const struct failure *failure)
 	json_close_object(json);
 }
 
+static int write_error; /* of the first write that failed: the last one may have nothing to say */
+
 int output_flush(void)
 {
-	if (fflush(stdout) == 0 && !ferror(stdout))
+	int failed = fflush(stdout) != 0;
+
+	if (!failed && !ferror(stdout))
 		return 0;
+	if (write_error == 0)
+		write_error = failed ? errno : EIO;
 	return -1;
+}
+
+const char *output_complaint(void)
+{
+	return write_error == 0 || write_error == EPIPE ? NULL : strerror(write_error);
 }

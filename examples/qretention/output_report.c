@@ -99,15 +99,21 @@ static int has_any(const struct qret_cycle_report *report, enum group group)
 	return 0;
 }
 
+static const char *plural(int64_t count)
+{
+	return count == 1 ? "" : "s";
+}
+
 static void print_head(const char *what, const struct qret_cycle_report *report)
 {
 	char elapsed[TEXT_SMALL], partitions[TEXT_SMALL], steps[TEXT_SMALL], trips[TEXT_SMALL];
 
 	printf("%s %s in %s", what, outcome_name(report->outcome),
 	       text_duration(elapsed, report->elapsed_us));
-	printf(": %s partition visits, %s steps, %s round trips\n",
-	       text_count(partitions, report->partitions), text_count(steps, report->steps),
-	       text_count(trips, report->round_trips));
+	printf(": %s partition visit%s, %s step%s, %s round trip%s\n",
+	       text_count(partitions, report->partitions), plural(report->partitions),
+	       text_count(steps, report->steps), plural(report->steps),
+	       text_count(trips, report->round_trips), plural(report->round_trips));
 }
 
 /* The cycle ended before it looked for anything. */

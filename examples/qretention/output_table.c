@@ -3,6 +3,8 @@
 #include "driver.h"
 #include "text.h"
 
+#include <inttypes.h>
+
 #define UUID_WIDTH 36
 
 /* A cutoff as the age beyond which rows go: what the policy says, whatever the clock. */
@@ -31,7 +33,7 @@ void output_worklist_row(const struct qret_work_item *item, int64_t clock_us)
 
 void output_step_head(void)
 {
-	printf("%-*s %8s %9s %10s %4s %8s\n", UUID_WIDTH, "partition", "rows", "messages",
+	printf("%-*s %9s %9s %10s %4s %7s\n", UUID_WIDTH, "partition", "rows", "messages",
 	       "watermark", "done", "took");
 }
 
@@ -39,9 +41,10 @@ void output_step_row(const char *name, const struct qret_step_result *result)
 {
 	char rows[TEXT_SMALL], messages[TEXT_SMALL], watermark[TEXT_SMALL] = "-", took[TEXT_SMALL];
 
+	/* A place in the log and no count: without separators, so that long ones fit as well. */
 	if (result->watermark >= 0)
-		text_count(watermark, result->watermark);
-	printf("%-*s %8s %9s %10s %4s %8s\n", UUID_WIDTH, name,
+		snprintf(watermark, sizeof(watermark), "%" PRId64, result->watermark);
+	printf("%-*s %9s %9s %10s %4s %7s\n", UUID_WIDTH, name,
 	       text_count(rows, result->rows_deleted),
 	       text_count(messages, result->messages_deleted), watermark,
 	       result->done ? "yes" : "no", text_duration(took, result->elapsed_us));

@@ -191,17 +191,16 @@ impl Host {
         }
     }
 
+    /// The cycle that has begun.
     fn cycle(&mut self) -> c_int {
-        let mut code = unsafe { qret_cycle_begin(self.ctx) };
-        while code == DONE || code == MORE || code == WAIT {
-            code = unsafe { qret_cycle_process(self.ctx) };
+        loop {
+            let code = unsafe { qret_cycle_process(self.ctx) };
             if code == WAIT {
                 unsafe { qret_wait(self.ctx) };
-            } else if code == DONE {
-                break;
+            } else if code != MORE {
+                return code;
             }
         }
-        code
     }
 
     fn report(&self) -> Result<Report, String> {
@@ -239,12 +238,19 @@ fn text(value: &str) -> Result<CString, String> {
 fn sweep(host: &mut Host, most: u64) -> Result<(), String> {
     let mut cycles = 0;
     while !stopping() && (most == 0 || cycles < most) {
-        let code = host.cycle();
+        let mut code = unsafe { qret_cycle_begin(host.ctx) };
+        if code == STOPPED {
+            break; // before there was a cycle to tell of
+        }
+        let begun = code == DONE;
+        if begun {
+            code = host.cycle();
+        }
         if code < 0 {
-            eprintln!("error: {}", host.message());
-            if unsafe { qret_error_is_retryable(host.ctx) } == 0 {
+            if !begun || unsafe { qret_error_is_retryable(host.ctx) } == 0 {
                 return Err(host.message());
             }
+            eprintln!("error: {}", host.message());
         }
         if code != STOPPED {
             cycles += 1;

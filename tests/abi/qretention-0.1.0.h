@@ -17,14 +17,21 @@
  *     QRET_ERR_TIMEOUT, QRET_ERR_SQL, QRET_ERR_SCHEMA and QRET_ERR_PRIVILEGE.
  *   - Outputs come last, are named ret_, and are written only when the call returns QRET_DONE,
  *     unless the call says otherwise. Nothing returned is passed to free().
- *   - A transparent struct begins with its size, set by the caller to sizeof. Fields are only ever
- *     appended.
+ *   - A transparent struct begins with its size, set by the caller to its own sizeof. Fields are
+ *     only ever appended. No byte past the caller's size is read or written. What an output has
+ *     beyond the library's struct is zeroed; what an input has there must be zero. A size below
+ *     that of the struct's first version, or above 4096, is QRET_ERR_ARGUMENT.
  *   - _us: int64 microseconds (wall clock since 1970-01-01 UTC as the server says; deadlines on
  *     the clock of qret_now_us, INT64_MAX meaning none). _ms: int64 milliseconds.
  *   - A context belongs to one thread at a time; different contexts are independent. From any
  *     thread: qret_stop, qret_resume, qret_set_busy. From a signal handler: qret_stop alone.
- *   - Callbacks run only inside a call of the host, on its thread. They must return, and must not
- *     call back into the same context (QRET_ERR_REENTRANT), except qret_stop.
+ *   - Blocking, each within the time limits: qret_schema_install, qret_schema_version,
+ *     qret_worklist_build, qret_step, qret_gate_take, qret_gate_release, qret_run_cycle and
+ *     qret_wait. No other call blocks, but for the look-ups of names, Kerberos and LDAP that libpq
+ *     makes in qret_cycle_process while it connects.
+ *   - Callbacks run only inside a call of the host, on its thread. They must return (no exception,
+ *     longjmp or panic), and must not call back into the same context (QRET_ERR_REENTRANT), except
+ *     qret_stop, qret_set_busy and the accessors of the last failure.
  *   - After fork() the child's calls that do I/O or change state return QRET_ERR_FORKED.
  */
 #ifndef QRETENTION_H
@@ -359,7 +366,7 @@ QRET_API int64_t qret_worklist_clock_us(const struct qret_worklist *list);
 QRET_API int qret_worklist_get(const struct qret_worklist *list, uint64_t index,
                                struct qret_work_item *ret_item);
 
-/* Frees a list; NULL is fine. Since 0.1.0. */
+/* Frees a list; NULL is fine. Until then any number of threads may read it. Since 0.1.0. */
 QRET_API void qret_worklist_free(struct qret_worklist *list);
 
 /*
@@ -432,8 +439,8 @@ QRET_API int qret_poll_fds(struct qret_ctx *ctx, struct qret_poll_fd *ret_fds, u
                            uint32_t *ret_count);
 
 /*
- * When qret_cycle_process wants to be called at the latest; INT64_MAX outside a cycle. Since
- * 0.1.0.
+ * When qret_cycle_process wants to be called at the latest; INT64_MAX outside a cycle and for NULL.
+ * Since 0.1.0.
  */
 QRET_API int64_t qret_deadline_us(struct qret_ctx *ctx);
 
@@ -470,8 +477,8 @@ QRET_API void qret_resume(struct qret_ctx *ctx);
 /* ---- The last failure on a context; NULL is fine -------------------------------------------- */
 
 /*
- * The message of the last failure, "" if none. Valid until the next call on the context. Since
- * 0.1.0.
+ * The message of the last failure in UTF-8, "" if none. This text and the two that follow are valid
+ * until the next call on the context that is not one of these four. Since 0.1.0.
  */
 QRET_API const char *qret_error_message(struct qret_ctx *ctx);
 

@@ -207,6 +207,11 @@ def test_budget_smaller_than_a_batch_still_gets_one(db):
         assert code == qret.ERR_SCHEMA
         assert failed["oldest_overdue_us"] == report["oldest_overdue_us"]  # the last that is known
         db.sql("ALTER TABLE queen.elsewhere RENAME TO log_partitions")
+        context.stop()
+        code, refused = context.try_cycle()
+        assert code == qret.STOPPED
+        assert refused["oldest_overdue_us"] == report["oldest_overdue_us"]
+        context.resume()
         db.sql("DROP TRIGGER dawdle ON queen.log_segments")
         context.set(cycle_budget_ms=0)
         assert context.cycle()["oldest_overdue_us"] == 0

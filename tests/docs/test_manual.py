@@ -202,6 +202,18 @@ def test_manual_program_runs(db, prefix, tmp_path):
     assert "event=swept" in err and "segments_deleted=20" in err
 
 
+def test_manual_lost_connections_end_as_the_cut_points_say():
+    """Of each phase that a page says leaves an outcome alone, what a lost connection does there."""
+    with open(os.path.join(toolchain.ROOT, "tests", "fault", "cut_points.tsv"), encoding="utf-8") as table:
+        rows = dict(line.split()[:2] for line in table if line.strip() and line[0] != "#")
+    lost = {kind for kind, returned in rows.items() if returned == "ERR_CONNECTION"}
+    assert {"step", "partition_cleanup", "metrics_purge", "event_prune"} <= lost
+    assert rows["release"] == "DONE"
+    said = extract.section(PAGES["qret_run_cycle.3"], "RETURN VALUES")
+    said = re.search(r"\.Dv QRET_PARTIAL \.\n(A lost connection.*?)\.Fn", said, re.DOTALL)[1]
+    assert "whatever phase" in said and "QRET_ERR_CONNECTION" in said and "release_failed" in said
+
+
 def body(installed, page):
     """A page as a reader sees it, without overstrikes and line breaks."""
     if not shutil.which("mandoc"):
@@ -328,6 +340,21 @@ def test_manual_names_every_command_and_option_of_the_program(db):
             r"--([a-z-]+)", driver(command, "--help", dsn=None).out.split("options:")[1]
         ):
             assert f"-{option}" in page, (command, option)
+
+
+def test_manual_json_keys_are_the_program_s(db, empty_db):
+    """What qretention(1) says of the objects: their first keys, a cycle's counts, an error's."""
+    page = extract.section(PAGES["qretention.1"], "DESCRIPTION")
+    said = re.search(r"\.It Fl j .*?(?=\.It Fl)", page, re.DOTALL)[0]
+    cycle = Driver(db.dsn)("cycle", "--json").object
+    report = re.search(
+        r"struct qret_cycle_report \{(.*?)\};", toolchain.header_text(), re.DOTALL
+    )[1]
+    wanted = {{"clock_us": "clock", "last_success_us": "last_success"}.get(f, f) for f in fields(report)}
+    assert set(cycle) == {"command", "outcome", "code", *wanted} - {"size"}
+    failed = Driver(empty_db.dsn)("cycle", "--json").object
+    for key in ("command", "outcome", "code", "clock", "last_success", "error", *failed["error"]):
+        assert re.search(rf"^\.Li .*\b{key}\b", said, re.MULTILINE), key
 
 
 def signatures(part):

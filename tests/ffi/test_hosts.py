@@ -40,12 +40,22 @@ def test_host_ends_on_a_signal_while_it_sleeps(db, host, number):
     assert ended.end["stopped"] == 1
 
 
-@pytest.fixture(scope="module")
-def signal_before_poll(tmp_path_factory):
-    library = tmp_path_factory.mktemp("preload") / "signal_before_poll.so"
-    source = os.path.join(os.path.dirname(__file__), "signal_before_poll.c")
+def preloaded(folder, name):
+    """A library of ours that a host is started with, from NAME.c beside this file."""
+    library = folder / f"{name}.so"
+    source = os.path.join(os.path.dirname(__file__), f"{name}.c")
     toolchain.run(["cc", "-shared", "-fPIC", "-o", library, source, "-ldl"])
     return str(library)
+
+
+@pytest.fixture(scope="module")
+def signal_before_poll(tmp_path_factory):
+    return preloaded(tmp_path_factory.mktemp("preload"), "signal_before_poll")
+
+
+@pytest.fixture(scope="module")
+def slow_begin(tmp_path_factory):
+    return preloaded(tmp_path_factory.mktemp("preload"), "slow_begin")
 
 
 def test_host_hears_a_signal_that_comes_just_before_it_sleeps(db, host, signal_before_poll):
@@ -77,6 +87,60 @@ def test_host_is_stopped_by_another_thread(db, host):
     assert ended.cycles[-1]["outcome"] == 4 and ended.end == dict(ended.end, cycles=0, stopped=1)
     left = db.one("SELECT count(*) FROM queen.log_segments")
     assert left == 3000 - ended.cycles[-1]["segments"] > 0
+
+
+def test_host_stopped_before_its_first_cycle_ends_well(db, host, slow_begin):
+    """There is no cycle to tell of then, and none is told."""
+    fill(db, segments=5)
+    ended = host(db.dsn, 0, 300, LD_PRELOAD=slow_begin)
+    assert ended.code == 0, ended
+    assert ended.cycles == [] and ended.err == "", ended
+    assert ended.end == dict(ended.end, cycles=0, stopped=1)
+    assert db.one("SELECT count(*) FROM queen.log_segments") == 5
+
+
+@pytest.mark.parametrize("words", [["many"], [1, "soon"], [1, 0, "interval_ms"], [1, 0, "a=b"]])
+def test_host_refuses_what_it_does_not_understand(db, host, words):
+    ended = host(db.dsn, *words)
+    assert ended.code in (1, 2) and ended.out == "", ended
+    assert ended.err.startswith("error: ") and len(ended.err.splitlines()) == 1, ended
+
+
+def test_host_says_an_error_once(empty_db, host):
+    """The library's log record, and one line of the host's own."""
+    ended = host(empty_db.dsn, 1)
+    assert [line.split()[0] for line in ended.err.splitlines()] == ["event=cycle_error", "error:"]
+
+
+def test_host_rests_while_a_stop_waits_for_a_step(db, host):
+    """The signal is heard once: until the step has come back, there is nothing to do but sleep."""
+    fill(db, segments=20)
+    db.sql(
+        "CREATE FUNCTION queen.dawdle() RETURNS trigger LANGUAGE plpgsql AS"
+        " 'BEGIN PERFORM pg_sleep(3); RETURN NULL; END'"
+    )
+    db.sql(
+        "CREATE TRIGGER dawdle AFTER DELETE ON queen.log_segments"
+        " FOR EACH STATEMENT EXECUTE FUNCTION queen.dawdle()"
+    )
+    process = host.start(db.dsn, 0, 0)
+    sleeping = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
+    wait_for(lambda: db.one(sleeping) == 1)
+    process.send_signal(signal.SIGTERM)
+    time.sleep(0.5)
+    before = processor_time(process.pid)
+    time.sleep(1)
+    spent = processor_time(process.pid) - before
+    ended = host.finish(process, 20)
+    assert ended.code == 0 and ended.cycles[-1]["outcome"] == 4, ended
+    assert spent < 0.5, f"{spent} s of processor time in a second of waiting"
+
+
+def processor_time(pid):
+    """Seconds of processor time that a process has used, its threads' included."""
+    with open(f"/proc/{pid}/stat", encoding="utf-8") as stat:
+        fields = stat.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def test_host_reads_options_from_the_environment(db, host):

@@ -174,6 +174,13 @@ def test_wrong_command_lines(db, broker, words):
     assert "--help" in result.err
 
 
+def test_retention_that_can_never_begin_is_refused(db, broker):
+    """Else the loop would try for ever, and say nothing."""
+    result = broker("--retention", "--duration", "2", "--set", "pooler=transaction")
+    assert result.code == 1, result
+    assert "option gate" in result.err and result.out == ""
+
+
 @pytest.mark.parametrize("spec", ["", "q,colour=red", "q,partitions=x", "q,groups=a:b", "q*0"])
 def test_wrong_queue_specs(db, broker, spec):
     result = broker("--queue", spec)

@@ -40,10 +40,12 @@ def processes_of(folder):
     return found
 
 
-def start(folder, *args):
+def start(folder, *args, **extra):
     return subprocess.Popen(  # pylint: disable=consider-using-with
         ["sh", DEMO, *args],
-        env=programs.environment(TMPDIR=folder, QRETENTION_BUILD=os.path.abspath(programs.BUILD)),
+        env=programs.environment(
+            TMPDIR=folder, QRETENTION_BUILD=os.path.abspath(programs.BUILD), **extra
+        ),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -52,8 +54,8 @@ def start(folder, *args):
     )
 
 
-def run(folder, *args):
-    process = start(folder, *args)
+def run(folder, *args, **extra):
+    process = start(folder, *args, **extra)
     out, err = process.communicate(timeout=170)
     return programs.Result(process.returncode, out, err)
 
@@ -84,7 +86,9 @@ def check_story(result):
 
 
 def test_private_server(folder):
-    check_story(run(folder))
+    """Whatever the person's environment says of other servers and other hosts."""
+    steering = {"PGHOSTADDR": "192.0.2.1", "PGCHANNELBINDING": "require"}
+    check_story(run(folder, RETENTION_BATCH_SIZE="lots", **steering))
 
 
 def test_on_a_server_of_the_users(empty_db, folder):
@@ -104,6 +108,21 @@ def test_a_schema_of_somebody_else_is_not_touched(empty_db, folder):
     assert "qretention_demo_log" in result.err
     left = "SELECT count(*) FROM pg_namespace WHERE nspname = 'qretention_demo_log'"
     assert empty_db.one(left) == 1
+
+
+def test_a_second_one_in_the_same_database_keeps_off(empty_db, folder):
+    """The schemas of one that runs are no leftovers."""
+    process = start(folder, "--dsn", empty_db.dsn)
+    read_until(process, "A broker")
+    second = run(folder, "--dsn", empty_db.dsn)
+    assert second.code == 1 and "another demonstration" in second.err, second
+    schemas = "SELECT count(*) FROM pg_namespace WHERE nspname ~ '^qretention_demo'"
+    assert empty_db.one(schemas) == 4
+    os.killpg(process.pid, signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert empty_db.one(schemas) == 0
+    assert empty_db.one("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'") == 0
 
 
 def test_interrupted_it_cleans_up(folder):

@@ -166,6 +166,16 @@ def test_step_refuses_what_it_does_not_know(db, qretention, words):
     assert "qretention step --help" in result.err
 
 
+def test_step_needs_no_gate(db, qretention):
+    """So it runs behind a pooler as it is; a lease is nothing that it could hold."""
+    fill(db, segments=20)
+    result = qretention("step", "1", "--set", "pooler=transaction", *ALL)
+    assert result.code == 0, result
+    assert segments(db) == 0
+    result = qretention("step", "1", "--set", "gate=lease")
+    assert result.code == 2 and "gate=none" in result.err, result
+
+
 def test_step_of_a_partition_that_is_not_there(db, qretention):
     result = qretention("step", "1", "-p", "00000000-0000-0000-0000-000000000000")
     assert result.code == 12, result
@@ -273,3 +283,49 @@ def test_wrong_command_lines(qretention, words):
     assert result.code == 2, result
     assert result.out == ""
     assert "--help" in result.err
+
+
+@pytest.mark.parametrize(
+    "words, named",
+    [
+        (["cycl"], "cycl"),
+        (["foo", "cycle"], "foo"),
+        (["foo", "options"], "foo"),
+        (["foo", "--no-such"], "foo"),
+        (["cycle", "word"], "word"),
+        (["install", "everything"], "everything"),
+        (["step", "everything"], "everything"),
+        (["step", "1", "-p", "no-uuid"], "no-uuid"),
+        (["run", "-n", "many"], "many"),
+        (["options", "gate", "no_such"], "no_such"),
+        (["options", "--set", "value"], "value"),
+    ],
+)
+def test_wrong_command_lines_name_what_is_wrong(qretention, words, named):
+    result = qretention(*words)
+    assert result.code == 2, result
+    assert f'"{named}"' in result.err, result
+    assert result.out == ""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["-jd", "cycle", "options", "gate"],
+        ["--dsn", "run", "options", "gate", "-j"],
+        ["--set=gate=session", "-j", "options", "gate", "gate"],
+        ["-j", "options", "--", "gate"],
+        ["-j", "--", "options", "gate"],
+    ],
+)
+def test_command_is_the_first_word_that_is_no_value(qretention, words):
+    result = qretention(*words)
+    assert result.code == 0, result
+    assert (result.object["command"], result.object["name"]) == ("options", "gate")
+
+
+def test_value_of_a_command_s_own_option_may_come_first(event_db, qretention):
+    result = qretention("--receiver", "cycle", "record", "run", "--json")
+    assert result.object["command"] == "record", result
+    assert event_db.sql("SELECT receiver_key FROM outbox.delivery") == [("cycle",)]
+    assert event_db.one("SELECT name FROM outbox.event") == "run"

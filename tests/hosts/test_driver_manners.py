@@ -3,10 +3,11 @@
 import json
 import os
 import signal
+import subprocess
 
 import pytest
 
-from hosts.programs import fill, wait_for
+from hosts.programs import environment, fill, wait_for
 
 SECRET = "s3cr3t-Pa55"
 BACKENDS = (
@@ -123,6 +124,15 @@ def test_a_password_is_never_printed(qretention, dsn, command):
     assert result.err
 
 
+@pytest.mark.parametrize("before", [True, False])
+@pytest.mark.parametrize("dsn", ["postgresql://app:%s@db/app", "host=db password=%s"])
+def test_a_connection_string_without_its_option_is_not_repeated(qretention, dsn, before):
+    words = [dsn % SECRET, "cycle"]
+    result = qretention(*(words if before else reversed(words)))
+    assert result.code == 2, result
+    assert SECRET not in result.err and "--dsn" in result.err
+
+
 def test_connection_from_the_environment(db, qretention):
     values = dict(pair.split("=", 1) for pair in db.dsn.split())
     names = {"host": "PGHOST", "port": "PGPORT", "dbname": "PGDATABASE", "user": "PGUSER"}
@@ -180,12 +190,32 @@ def test_a_closed_pipe_ends_run(db, qretention):
     process.stderr.close()
 
 
-def test_a_full_disk_is_reported(qretention):
+@pytest.mark.parametrize("command", ["options", "--help", "version", "step 5", "cycle", "run -n 1"])
+def test_a_full_disk_is_reported(db, qretention, command):
     with open("/dev/full", "w", encoding="utf-8") as full:
-        process = qretention.start("options", stdout=full)
+        process = qretention.start(*command.split(), "-j", stdout=full)
         _, err = process.communicate(timeout=10)
     assert process.returncode == 1
     assert "cannot write" in err
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_do_not_become_the_server_s(empty_db, qretention, closed):
+    """The next descriptor takes the number of one that is closed: log lines are no SQL."""
+    words = qretention.command(["install", "broker", "log", "event", "-vv"], empty_db.dsn)
+    done = subprocess.run(
+        ["sh", "-c", f'exec "$@" {closed}', "sh", *words],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == (0 if closed in ("<&-", "2>&-") else 1), done
+    if closed == ">&-":
+        assert "cannot write" in done.stderr
+    assert empty_db.one("SELECT count(*) FROM queen.retention_schema") == 2
+    assert empty_db.one("SELECT count(*) FROM outbox.retention_schema") == 1
 
 
 def test_log_lines_by_level(db, qretention):
@@ -200,6 +230,17 @@ def test_log_lines_by_level(db, qretention):
 def test_an_error_is_said_once(empty_db, qretention):
     result = qretention("cycle", "-v")
     assert len([line for line in result.err.splitlines() if line.startswith("qretention: ")]) == 1
+    assert "cycle_error" not in result.err
+
+
+@pytest.mark.parametrize("command", [["cycle"], ["prune"], ["run"], ["version"], ["step", "1"]])
+def test_an_error_is_said_to_people_beside_json(empty_db, qretention, command):
+    """What reads the objects is often not who looks after the program."""
+    dsn = empty_db.dsn.replace("user=postgres", "user=nobody_of_that_name")
+    result = qretention(*command, "--json", dsn=dsn)
+    assert result.code == 17, result
+    message = result.object["error"]["message"]
+    assert message and result.err.splitlines()[0] == f"qretention: {message}", result
     assert "cycle_error" not in result.err
 
 
@@ -220,7 +261,19 @@ def test_json_stays_valid_with_odd_names(db, qretention):
 def test_everything_fits_80_columns(db, qretention):
     for name in range(3):
         fill(db, queue=f"q{name}", completed_retention_seconds=86400 * 3)
-    for command in ("options", "worklist", "version", "step 1", "cycle", "cycle", "run -n 1 -v"):
+    fill(db, queue="years", retention_seconds=2147483647, max_wait_time_seconds=2147483600)
+    far = fill(db, queue="far")
+    db.sql(
+        "UPDATE queen.log_partitions SET last_offset = last_offset + 4000000000,"
+        " log_start = log_start + 4000000000 WHERE id = %s",
+        far,
+    )
+    db.sql(
+        "UPDATE queen.log_segments SET base_offset = base_offset + 4000000000,"
+        " end_offset = end_offset + 4000000000 WHERE partition_id = %s",
+        far,
+    )
+    for command in ("options", "worklist", "worklist -s work_list=scan", "version", "step 1", "cycle", "cycle", "run -n 1 -v"):
         result = qretention(*command.split())
         assert max(map(len, result.lines), default=0) <= 80, result
 

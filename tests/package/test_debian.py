@@ -3,6 +3,7 @@
 import fcntl
 import os
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -60,6 +61,25 @@ def packages(tmp_path_factory, worker_id):
 def contents(package):
     listed = toolchain.run(["dpkg-deb", "--contents", package]).splitlines()
     return {line.split()[5].lstrip(".") for line in listed if not line.split()[5].endswith("/")}
+
+
+def test_debian_tree_is_not_packed_into_itself(tmp_path):
+    """Where the packages are built in a folder of the tree."""
+    root, tools = tmp_path / "tree", tmp_path / "tools"
+    shutil.copytree(os.path.join(toolchain.ROOT, "packaging"), root / "packaging")
+    shutil.copy(os.path.join(toolchain.ROOT, "meson.build"), root)
+    tools.mkdir()
+    (tools / "dpkg-buildpackage").write_text("#!/bin/sh\n", "utf-8")
+    (tools / "dpkg-buildpackage").chmod(0o755)
+    env = toolchain.environment()
+    env["PATH"] = f"{tools}:{env['PATH']}"
+    script = root / "packaging" / "build-deb.sh"
+    for _ in range(2):
+        toolchain.run(["sh", script, root / "deb"], env=env)
+        (archive,) = (root / "deb").glob("*.orig.tar.gz")
+        names = toolchain.run(["tar", "-tzf", archive]).splitlines()
+        assert any(name.endswith("/meson.build") for name in names)
+        assert not any("/deb/" in name for name in names), names
 
 
 @pytest.mark.slow

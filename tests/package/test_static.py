@@ -71,3 +71,17 @@ def test_static_b74_words_of_libpq_are_taken_over_where_they_link(tmp_path):
 def test_static_b74_else_libpq_is_named_alone(tmp_path, said, option):
     words, required = configured(tmp_path, said, f"-Dstatic_libpq={option}")
     assert words[-1] == "-lpq" and required == []
+
+
+@pytest.mark.parametrize("compiler", toolchain.compilers())
+def test_static_archive_of_a_build_with_lto(tmp_path, compiler):
+    """As distributions build: whichever way the wish comes, names are hidden and a host links."""
+    env = dict(toolchain.environment(CFLAGS="-flto"), CC=compiler)
+    setup = [*SETUP, "-Db_lto=true", "--buildtype=plain", tmp_path / "build", toolchain.ROOT]
+    toolchain.run(setup, env=env)
+    toolchain.run(["meson", "compile", "-C", tmp_path / "build", "archive"], env=env)
+    archive = tmp_path / "build" / "lib" / "libqretention.a"
+    assert set(toolchain.elf_names(archive, "-g")) == set(toolchain.header_calls())
+    words = [f"-I{toolchain.ROOT}/include", support.HOST, archive, "-lpq"]
+    toolchain.run([compiler, "-o", tmp_path / "host", *words])
+    assert toolchain.run([tmp_path / "host"]) == support.WORKS
