@@ -7,7 +7,8 @@ SETUP_SERVER_PACKAGES="postgresql-15"
 SETUP_TEST_PACKAGES="check valgrind libc6-dbg clang libclang-rt-14-dev clang-format-14 g++
 	abigail-tools openssl mandoc
 	python3 python3-pytest python3-pytest-timeout python3-pytest-xdist python3-psycopg2
-	build-essential debhelper fakeroot lintian musl-tools libkrb5-dev libldap-dev luajit golang-go"
+	build-essential debhelper fakeroot lintian musl-tools luajit golang-go
+	postgresql-server-dev-15 libkrb5-dev libldap-dev"
 
 # What every command after this can count on, also in a bare chroot and under an odd login.
 setup_environment()
