@@ -6,7 +6,7 @@ import pytest
 from pg.broker import Broker
 from sql.floors_client import Client, Cycle
 from sql.floors_support import HOUR, UNKNOWN, cutoffs, floors, is_at, listed, states, writes
-from sql.log_support import DAY, Log
+from sql.log_support import DAY, Log, source
 from sql.log_v2_support import Beside, wait_until_blocked
 
 
@@ -273,6 +273,28 @@ def test_L18_partitions_inserted_without_the_trigger_are_added_by_the_walk(log, 
     added = [row.partition_id for row in client.walk_round(limit=3) if row.state == "added"]
     assert added == pids
     assert Cycle(client).run() == 14
+
+
+def test_L18_a_row_is_not_removed_under_a_partition_made_again_at_that_moment(db, log):
+    """It commits after the removal's snapshot and before the row is locked."""
+    pid = log.partition()
+    queue = log.one("SELECT queue_id FROM {q}.log_partitions WHERE id = %s", pid)
+    log.sql("DELETE FROM {q}.log_partitions WHERE id = %s", pid)
+    log.sql(
+        "CREATE FUNCTION public.pause() RETURNS bool LANGUAGE plpgsql AS $$ BEGIN"
+        " PERFORM pg_advisory_lock(1); PERFORM pg_advisory_unlock(1); RETURN true; END $$"
+    )
+    text = source("floors/retention_floors_refresh_v1.sql")
+    clause = "WHERE x.partition_id = ANY (v_orphans)"
+    assert text.count(clause) == 1
+    log.sql(text.replace(clause, clause + " AND public.pause()"))
+    log.sql("SELECT pg_advisory_lock(1)")
+    refresh = Beside(db, "SELECT count(*) FROM queen.retention_floors_refresh_v1(ARRAY[%s::uuid])", pid)
+    wait_until_blocked(db)
+    log.partition(pid=pid, queue=queue)
+    log.sql("SELECT pg_advisory_unlock(1)")
+    assert refresh.join().error is None
+    assert floors(log, pid) == (UNKNOWN, UNKNOWN)
 
 
 def test_L18_rows_without_a_partition_are_removed_by_the_walk_and_by_the_list(log, client):

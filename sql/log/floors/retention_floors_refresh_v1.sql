@@ -74,15 +74,19 @@ BEGIN
         RETURNING f.partition_id, f.queue_id, 'added', NULL::text, false, false;
     END IF;
     IF v_orphans IS NOT NULL THEN
-        RETURN QUERY
-        DELETE FROM @log@.retention_floors AS f
-        WHERE f.partition_id = ANY (ARRAY(
+        -- A partition that is made again under its old id takes over the row: the lock first, then
+        -- another look.
+        v_orphans := ARRAY(
             SELECT x.partition_id
             FROM @log@.retention_floors AS x
             WHERE x.partition_id = ANY (v_orphans)
-              AND NOT EXISTS (SELECT FROM @log@.log_partitions AS p WHERE p.id = x.partition_id)
+            ORDER BY x.partition_id
             FOR UPDATE SKIP LOCKED
-        ))
+        );
+        RETURN QUERY
+        DELETE FROM @log@.retention_floors AS f
+        WHERE f.partition_id = ANY (v_orphans)
+          AND NOT EXISTS (SELECT FROM @log@.log_partitions AS p WHERE p.id = f.partition_id)
         RETURNING f.partition_id, f.queue_id, 'removed', NULL::text, false, false;
     END IF;
     IF v_wanted IS NULL THEN
