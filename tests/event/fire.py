@@ -58,7 +58,7 @@ GATE = 7_370_000
 SCHEMA = """
 CREATE SCHEMA fire;
 CREATE TABLE fire.ledger (id bigserial, delivery_id bigint, event_id bigint, status text);
-CREATE FUNCTION fire.halt() RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION fire.halt() RETURNS void LANGUAGE plpgsql SET lock_timeout = 0 AS $$
 BEGIN
     PERFORM pg_advisory_lock(%d);
     PERFORM pg_advisory_unlock(%d);
