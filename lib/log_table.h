@@ -13,7 +13,7 @@ EVENT(BUDGET, "budget", INFO, 30, "the budget of the cycle ran out with work lef
 EVENT(STANDBY, "standby", INFO, 0, "the server is read-only; reported once until that changes",
       "connect to the primary, or leave it: the library tries again every interval")
 EVENT(CYCLE_ERROR, "cycle_error", ERROR, 30, "a cycle ended in an error", "see sqlstate, message and hint of the record")
-EVENT(ITEM_FAILED, "item_failed", WARN, 30, "a step failed; its partition was skipped and backs off", "see sqlstate and message of the record")
+EVENT(ITEM_FAILED, "item_failed", WARN, 30, "a step failed and its partition was skipped and backs off; in phase floors, partitions lost their turn", "see sqlstate and message of the record")
 EVENT(METRICS_PURGE_ERROR, "metrics_purge_error", WARN, 60, "a metrics table could not be purged; the cycle went on",
       "grant what is missing, or create the table")
 EVENT(EVENT_PRUNE_ERROR, "event_prune_error", ERROR, 30, "a prune step of the outbox failed; tried again at the next interval",

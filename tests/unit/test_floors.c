@@ -3,6 +3,7 @@
 #include "script_world.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 static struct qret_cycle_report report;
 
@@ -99,11 +100,67 @@ START_TEST(floors_wrong_floors_end)
 }
 END_TEST
 
+static int asked_of_pinned, asked_of_walk;
+
+/* Ten partitions are as many as the server has time for. */
+static const char *ten_at_most(struct script_call *call)
+{
+	bool pinned = strcmp(call->statement, "floors_pinned") == 0;
+	int rows;
+
+	if (!pinned && strcmp(call->statement, "floors_walk") != 0)
+		return NULL;
+	rows = atoi(strrchr(call->parameters, ' ') + 1);
+	*(pinned ? &asked_of_pinned : &asked_of_walk) = rows;
+	return rows > 10 ? "ERROR 57014 too slow" : NULL;
+}
+
+/* B04: what the rounds look at shrinks until it fits, and the next cycle tries no more than twice that. */
+START_TEST(floors_rounds_shrink)
+{
+	begin(10, 3);
+	world.before = ten_at_most;
+	for (int cycle = 0; cycle < 3; cycle++) {
+		ck_assert_int_eq(world_cycle(&report), QRET_DONE);
+		ck_assert_int_le(asked_of_pinned, 10);
+		ck_assert_int_le(asked_of_walk, 10);
+		ck_assert_int_le(script_sent("floors_pinned"), 12 + 2 * cycle);
+		script_pass_ms(5000);
+	}
+	ck_assert_int_eq(world_left(), 0);
+	world_end();
+}
+END_TEST
+
+static const char *always_too_slow(struct script_call *call)
+{
+	return strncmp(call->statement, "floors_", 7) == 0 ? "ERROR 57014 too slow" : NULL;
+}
+
+/* At one partition it is given up, for this cycle, and said. */
+START_TEST(floors_that_never_fit_are_told)
+{
+	begin(10, 3);
+	world.before = always_too_slow;
+	ck_assert_int_eq(world_cycle(&report), QRET_PARTIAL);
+	ck_assert_int_eq(report.items_failed, 2);
+	ck_assert_int_le(report.round_trips, 50);
+	ck_assert_contains(world.log, "event=item_failed phase=floors sqlstate=57014");
+	ck_assert_int_eq(world_left(), 0);
+	world_end();
+}
+END_TEST
+
 int main(void)
 {
-	const TTest *tests[] = { floors_only_due_are_stepped, floors_idle_cycle_is_short,
-		                 floors_many_pages,           floors_failing_partitions_end,
-		                 floors_wrong_floors_end,     NULL };
+	const TTest *tests[] = { floors_only_due_are_stepped,
+		                 floors_idle_cycle_is_short,
+		                 floors_many_pages,
+		                 floors_failing_partitions_end,
+		                 floors_wrong_floors_end,
+		                 floors_rounds_shrink,
+		                 floors_that_never_fit_are_told,
+		                 NULL };
 
 	return unit_run("floors", tests);
 }
