@@ -64,6 +64,11 @@ static void renew_later(struct qret_ctx *ctx)
 	ctx->gate.renew_us = clock_after_ms(qret_now_us(), pause_ms);
 }
 
+void leader_none(struct qret_ctx *ctx)
+{
+	renew_later(ctx);
+}
+
 const char *leader_take_bind(struct qret_ctx *ctx, struct parameters *parameters)
 {
 	int64_t key = context_number(ctx, OPTION_GATE_KEY);
@@ -167,10 +172,10 @@ void leader_envelope(const struct qret_ctx *ctx, struct envelope *ret_envelope)
 
 int64_t leader_renew_due_us(const struct qret_ctx *ctx)
 {
-	bool renewable = is_lease(ctx) || leader_is_session(ctx);
+	bool leads = context_number(ctx, OPTION_GATE) == GATE_NONE ? ctx->cycle.plan == PLAN_CYCLE
+	                                                           : ctx->gate.held;
 
-	return renewable && ctx->gate.held && !ctx->gate.renewing ? ctx->gate.renew_us
-	                                                          : NO_DEADLINE;
+	return leads && !ctx->gate.renewing ? ctx->gate.renew_us : NO_DEADLINE;
 }
 
 const char *leader_renew_bind(struct qret_ctx *ctx, struct parameters *parameters)

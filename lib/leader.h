@@ -54,11 +54,14 @@ void leader_forget(struct gate *gate);
 /* Whether losing lane 0 loses the gate at once. */
 bool leader_is_session(const struct qret_ctx *ctx);
 
+/* There is no gate to take: from here on lane 0 is kept alive all the same. */
+void leader_none(struct qret_ctx *ctx);
+
 /* The fence that a step travels with. */
 void leader_envelope(const struct qret_ctx *ctx, struct envelope *ret_envelope);
 
 /*
- * Renewals (of a session gate: a sign of life), sent between steps: when the next is due
+ * Renewals (without a lease: a sign of life), sent between steps: when the next is due
  * (INT64_MAX: never), its statement, whether the claim stands.
  */
 int64_t leader_renew_due_us(const struct qret_ctx *ctx);

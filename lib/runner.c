@@ -227,6 +227,10 @@ static void open_lane(struct qret_ctx *ctx, struct lane *lane)
 	 */
 	if (opening && ctx->runner.halt != HALT_NONE)
 		session_abandon(&lane->session);
+	/* One that had nothing to do, while another had, is opened again before it is lost. */
+	if (lane->session.state == SESSION_READY && slot_waiting(lane) == NULL &&
+	    session_idled_out(&lane->session))
+		session_abandon(&lane->session);
 	if (lane->given_up || lane->session.state == SESSION_READY || ctx->runner.halt != HALT_NONE)
 		return;
 	if (!opening) {

@@ -85,13 +85,19 @@ bool session_can_adopt(const struct pg_conn *connection)
 	       PQpipelineStatus(connection) == PQ_PIPELINE_OFF;
 }
 
-bool session_alive(struct session *session, bool kept)
+bool session_idled_out(const struct session *session)
 {
-	int64_t idle_us = qret_now_us() - session->idle_since_us;
+	int64_t since_us = session->idle_since_us > session->progress_us ? session->idle_since_us
+	                                                                 : session->progress_us;
 
 	/* The server ends a session that was idle for the limit: do not race with it. */
-	if (!kept && session->settings.idle_limit_ms > 0 &&
-	    idle_us > session->settings.idle_limit_ms * US_PER_MS * 3 / 4)
+	return session->count == 0 && session->settings.idle_limit_ms > 0 &&
+	       qret_now_us() - since_us > session->settings.idle_limit_ms * US_PER_MS * 3 / 4;
+}
+
+bool session_alive(struct session *session, bool kept)
+{
+	if (!kept && session_idled_out(session))
 		return false;
 	/*
 	 * What arrived meanwhile is a notice, or the server's farewell; the end of the stream
@@ -176,6 +182,7 @@ int session_process(struct session *session, struct error *error)
 		rc = collect_settings(session, error);
 	if (rc < 0)
 		session_abandon(session);
+	session->idle_since_us = qret_now_us();
 	return rc;
 }
 

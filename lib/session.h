@@ -87,6 +87,9 @@ void session_open(struct session *session, const struct target *target,
 /* Whether a connection of the host's is open and idle. */
 bool session_can_adopt(const struct pg_conn *connection);
 
+/* Whether it has had nothing to do for nearly as long as the server lets it. */
+bool session_idled_out(const struct session *session);
+
 /*
  * Whether an owned session at rest can still be used; `kept`: it holds something, so being idle
  * for long is no reason to give it up.

@@ -19,6 +19,8 @@ int state_gate(struct qret_ctx *ctx)
 	    context_number(ctx, OPTION_GATE) == GATE_NONE) {
 		ctx->gate.by_host = ctx->gate.by_host || ctx->cycle.plan == PLAN_TAKE;
 		ctx->gate.held = ctx->gate.held || ctx->cycle.plan == PLAN_TAKE;
+		if (context_number(ctx, OPTION_GATE) == GATE_NONE)
+			leader_none(ctx);
 		return gate_passed(ctx);
 	}
 	rc = state_ask(ctx, leader_take_bind, &answer, &error);

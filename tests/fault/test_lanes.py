@@ -17,6 +17,20 @@ def slow_partition(db, partition_id, seconds):
     support.fail_deletes_of(db, partition_id, f"PERFORM pg_sleep({seconds})")
 
 
+@pytest.mark.parametrize("slow", [0, 59], ids=["lane 1", "lane 0"])
+def test_lane_idles_through_a_phase(db, slow):
+    """For more than the idle limit, without a gate to keep alive: none is lost, and the next phase has both."""
+    _, ids = bulk.backlog(db, 60, 2, age_seconds=20_000)
+    slow_partition(db, ids[slow], 0.3)
+    bulk.segments(db, ids[slow : slow + 1], 6, 9000)
+    options = dict(LIMITS, gate="none", batch_size=1)
+    with qret.Context(db.dsn, **options) as context:
+        report = context.cycle()
+        assert (report["segments_deleted"], report["txns_purged"]) == (126, 126)
+        assert report["elapsed_us"] > 2_000_000
+        assert not context.events("lane_lost")
+
+
 @pytest.mark.parametrize("gate", ["session", "lease"])
 def test_lane_0_idles_while_another_works(db, gate):
     """For several idle limits: its session lives, the gate stays held, nobody else gets in."""

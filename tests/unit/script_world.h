@@ -47,6 +47,10 @@ void world_end(void);
 
 void world_set(const char *option, const char *value);
 
+/* No gate, and no sign of life for so long, which would end by chance a sleep that nothing else does. */
+#define WORLD_SILENCE_US 86400000000
+void world_set_silent(void);
+
 /* A cycle and its report. */
 int world_cycle(struct qret_cycle_report *ret_report);
 

@@ -25,13 +25,15 @@ static int cycle_of_a_slow_host(int64_t pause_ms)
 START_TEST(wait_pace_that_is_over_when_asked)
 {
 	static const int64_t pauses[] = { 0, 1, 10, 999, 1000, 5000 };
+	int64_t start_us;
 
 	for (size_t i = 0; i < COUNT_OF(pauses); i++) {
 		world_begin(3, 200);
-		/* no gate, so no sign of life that would wake it by chance */
-		world_set("gate", "none");
+		world_set_silent();
+		start_us = qret_now_us();
 		world_set("max_rows_per_second", "100");
 		ck_assert_int_eq(cycle_of_a_slow_host(pauses[i]), QRET_DONE);
+		ck_assert_int_lt(qret_now_us() - start_us, WORLD_SILENCE_US);
 		ck_assert_int_eq(world_left(), 0);
 		world_end();
 	}
@@ -42,7 +44,7 @@ END_TEST
 START_TEST(wait_before_the_first_process)
 {
 	world_begin(3, 200);
-	world_set("gate", "none");
+	world_set_silent();
 	ck_assert_int_eq(qret_cycle_begin(world.ctx), QRET_DONE);
 	ck_assert_int_le(qret_deadline_us(world.ctx), qret_now_us());
 	for (int rc = QRET_MORE; rc != QRET_DONE;) {
@@ -109,7 +111,7 @@ START_TEST(wait_for_the_time_to_open_a_lane)
 	int rc;
 
 	world_begin(100, 3);
-	world_set("gate", "none");
+	world_set_silent();
 	world_set("parallelism", "2");
 	world.before = hang_for_a_while;
 	ck_assert_int_eq(qret_cycle_begin(world.ctx), QRET_DONE);
@@ -137,7 +139,7 @@ static const char *slow_a_little(struct script_call *call)
 START_TEST(wait_for_the_budget_within_a_pause)
 {
 	world_begin(400, 30);
-	world_set("gate", "none");
+	world_set_silent();
 	world_set("parallelism", "8");
 	world_set("max_rows_per_second", "2");
 	world_set("cycle_budget_ms", "1500");
