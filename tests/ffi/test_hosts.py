@@ -99,9 +99,9 @@ def test_host_stopped_before_its_first_cycle_ends_well(db, host, slow_begin):
     assert db.one("SELECT count(*) FROM queen.log_segments") == 5
 
 
-@pytest.mark.parametrize("words", [["many"], [1, "soon"], [1, 0, "interval_ms"], [1, 0, "a=b"]])
-def test_host_refuses_what_it_does_not_understand(db, host, words):
-    ended = host(db.dsn, *words)
+@pytest.mark.parametrize("words", [["many"], [1, 0, "interval_ms"]])
+def test_host_refuses_what_it_does_not_understand(host, words):
+    ended = host("host=/nowhere", *words)
     assert ended.code in (1, 2) and ended.out == "", ended
     assert ended.err.startswith("error: ") and len(ended.err.splitlines()) == 1, ended
 
@@ -117,7 +117,7 @@ def test_host_rests_while_a_stop_waits_for_a_step(db, host):
     fill(db, segments=20)
     db.sql(
         "CREATE FUNCTION queen.dawdle() RETURNS trigger LANGUAGE plpgsql AS"
-        " 'BEGIN PERFORM pg_sleep(3); RETURN NULL; END'"
+        " 'BEGIN PERFORM pg_sleep(2); RETURN NULL; END'"
     )
     db.sql(
         "CREATE TRIGGER dawdle AFTER DELETE ON queen.log_segments"
@@ -127,13 +127,13 @@ def test_host_rests_while_a_stop_waits_for_a_step(db, host):
     sleeping = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
     wait_for(lambda: db.one(sleeping) == 1)
     process.send_signal(signal.SIGTERM)
-    time.sleep(0.5)
+    time.sleep(0.3)
     before = processor_time(process.pid)
-    time.sleep(1)
+    time.sleep(0.8)
     spent = processor_time(process.pid) - before
     ended = host.finish(process, 20)
     assert ended.code == 0 and ended.cycles[-1]["outcome"] == 4, ended
-    assert spent < 0.5, f"{spent} s of processor time in a second of waiting"
+    assert spent < 0.3, f"{spent} s of processor time in 0.8 s of waiting"
 
 
 def processor_time(pid):

@@ -51,6 +51,8 @@ def start(folder, *args, **extra):
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        # A shell cannot trap what its parent ignores, as one in the background does.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
 
 
