@@ -166,7 +166,8 @@ static bool may_send(struct qret_ctx *ctx)
 		runner_halt(runner, HALT_STOPPED);
 	else if (runner->single)
 		return runner->halt == HALT_NONE;
-	else if (!ctx->cycle.late_prune && cycle_budget_spent(ctx))
+	/* A budget that discovery alone uses up would never let anything go: one batch it always has. */
+	else if (!ctx->cycle.late_prune && ctx->report.steps > 0 && cycle_budget_spent(ctx))
 		runner_halt(runner, HALT_BUDGET);
 	else if (runner->phase->units == 0 && pager_stale(&ctx->pager))
 		runner_halt(runner, HALT_STALE);
