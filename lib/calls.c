@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The public calls that reach the server: arguments are checked, then a plan is started and run. */
 #include <string.h>
-#include <unistd.h>
 
 #include "context.h"
 #include "schema.h"
@@ -274,15 +273,12 @@ int qret_gate_release(struct qret_ctx *ctx)
 /* ---- A full cycle ---------------------------------------------------------------------------- */
 
 /*
- * A cycle that cannot begin as things are is over as soon as it was due: a host that begins when due
- * would try again at once, and for ever.
+ * A cycle that its options, or memory, do not let begin is over as soon as it was due: a host that
+ * begins when due would try again at once, and for ever. One that is out of order never was due.
  */
 static int refuse_cycle(struct qret_ctx *ctx, int rc)
 {
-	bool out_of_order = ctx == NULL || ctx->owner != getpid() || ctx->in_callback ||
-	                    cycle_in_progress(ctx);
-
-	if (rc < 0 && !out_of_order) {
+	if (rc == QRET_ERR_OPTION || rc == QRET_ERR_NOMEM) {
 		cadence_started(&ctx->cadence, qret_now_us());
 		cadence_ended(&ctx->cadence, qret_now_us(), context_number(ctx, OPTION_INTERVAL_MS),
 		              false);
