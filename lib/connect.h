@@ -9,17 +9,10 @@
 #include <stdint.h>
 
 #include "error.h"
+#include "target.h"
 
 struct pg_conn;
 struct pg_result;
-struct target; /* a checked conninfo */
-
-/* Checks and copies a conninfo (NULL: ""). QRET_ERR_OPTION never repeats it. */
-int target_new(const char *conninfo, struct target **ret_target, struct error *error);
-void target_free(struct target *target);
-
-/* How many hosts it names; a lost primary of several is looked for again among them. */
-uint32_t target_hosts(const struct target *target);
 
 struct connect_limits {
 	int64_t connect_timeout_ms;
