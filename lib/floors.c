@@ -19,7 +19,8 @@
 #define PINNED_ROUND_US    (45 * US_PER_SECOND) /* each pinned partition is looked at within 60 s */
 #define PINNED_SHARE_LEAST 500
 #define WALK_ROUND_US      (20LL * 3600 * US_PER_SECOND) /* each partition within a day */
-#define WALK_SHARE_LEAST   8 /* so a small log is looked at whole in every cycle */
+#define WALK_SHARE_LEAST   8
+#define WALK_WHOLE_MOST    32 /* a log so small is looked at whole in every cycle */
 
 static const int32_t size_most[FLOORS_KINDS] = {
 	[FLOORS_SETTLE] = 256,
@@ -314,7 +315,8 @@ void floors_share_begin(struct floors *floors)
 	floors->walk.counted = true;
 	/* A share that begins midway goes on at the start, so a small log is walked whole each time. */
 	floors->walk.midway = floors->walk.has_after;
-	share(&floors->walk, WALK_ROUND_US, WALK_SHARE_LEAST);
+	share(&floors->walk, WALK_ROUND_US,
+	      floors->walk.total > WALK_WHOLE_MOST ? WALK_SHARE_LEAST : WALK_WHOLE_MOST);
 }
 
 static void bind_round(struct floors *floors, enum floors_kind kind, const struct round *round,
