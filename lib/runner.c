@@ -157,8 +157,11 @@ static int collect(struct qret_ctx *ctx, struct lane *lane)
 	return answers;
 }
 
-/* Sets halt where no further batch may begin. */
-static bool may_send(struct qret_ctx *ctx)
+/*
+ * Sets halt where no further batch may begin. A budget that finding the work has used up would never
+ * let anything go: the cycle's first batch is sent all the same, if there is one (slot).
+ */
+static bool may_send(struct qret_ctx *ctx, const struct slot *slot)
 {
 	struct runner *runner = &ctx->runner;
 
@@ -166,8 +169,8 @@ static bool may_send(struct qret_ctx *ctx)
 		runner_halt(runner, HALT_STOPPED);
 	else if (runner->single)
 		return runner->halt == HALT_NONE;
-	/* A budget that discovery alone uses up would never let anything go: one batch it always has. */
-	else if (!ctx->cycle.late_prune && ctx->report.steps > 0 && cycle_budget_spent(ctx))
+	else if (!ctx->cycle.late_prune && cycle_budget_spent(ctx) &&
+	         (ctx->report.steps > 0 || slot == NULL))
 		runner_halt(runner, HALT_BUDGET);
 	else if (runner->phase->units == 0 && pager_stale(&ctx->pager))
 		runner_halt(runner, HALT_STALE);
@@ -204,12 +207,10 @@ static void fill(struct qret_ctx *ctx, struct lane *lane)
 {
 	while (lane->session.state == SESSION_READY && query_has_room(&lane->session) &&
 	       batch_fits(ctx, lane)) {
-		struct slot *slot;
+		bool paused = qret_now_us() < ctx->runner.pace_us;
+		struct slot *slot = paused ? NULL : slot_next(ctx, lane);
 
-		if (!may_send(ctx) || qret_now_us() < ctx->runner.pace_us)
-			return;
-		slot = slot_next(ctx, lane);
-		if (slot == NULL || send_step(ctx, lane, slot) != QRET_DONE)
+		if (!may_send(ctx, slot) || slot == NULL || send_step(ctx, lane, slot) != QRET_DONE)
 			return;
 	}
 }

@@ -78,6 +78,34 @@ START_TEST(runner_budget)
 }
 END_TEST
 
+static const char *slow_to_list(struct script_call *call)
+{
+	if (strcmp(call->statement, "worklist_scan") == 0)
+		script_pass_ms(3000);
+	return NULL;
+}
+
+/* B19: what finding the work took is not what a budget is for, but nor is a cycle without work. */
+START_TEST(runner_budget_that_discovery_uses_up)
+{
+	for (int segments = 0; segments <= 1000; segments += 1000) {
+		world_begin(100, segments);
+		world.before = slow_to_list;
+		world_set("cycle_budget_ms", "2000");
+		ck_assert_int_eq(world_cycle(&report), QRET_BUDGET);
+		ck_assert_int_eq(report.steps, 1);
+		ck_assert_int_eq(script_sent("worklist_scan"), 1);
+		world_end();
+	}
+	world_begin(0, 0);
+	world.before = slow_to_list;
+	world_set("cycle_budget_ms", "2000");
+	ck_assert_int_eq(world_cycle(&report), QRET_BUDGET);
+	ck_assert_int_eq(report.steps, 0);
+	world_end();
+}
+END_TEST
+
 /* A rate is kept over the cycle, by waiting between transactions. */
 START_TEST(runner_rate)
 {
@@ -283,6 +311,7 @@ int main(void)
 {
 	const TTest *tests[] = { runner_rows_in_flight_bounded,
 		                 runner_budget,
+		                 runner_budget_that_discovery_uses_up,
 		                 runner_rate,
 		                 runner_lanes_share_the_work,
 		                 runner_lanes_only_where_there_is_work,
