@@ -70,9 +70,20 @@ void floors_forget(struct floors *floors)
 	random_start(&floors->walk);
 }
 
+void floors_round_failed(struct round *round)
+{
+	random_start(round);
+	round->looked = 0;
+}
+
 static int32_t smaller(int64_t a, int64_t b)
 {
 	return (int32_t)(a < b ? a : b);
+}
+
+static void grow(struct floors *floors, enum floors_kind kind)
+{
+	floors->sizes[kind] = smaller(2 * (int64_t)floors->sizes[kind], size_most[kind]);
 }
 
 void floors_begin(struct floors *floors)
@@ -82,7 +93,7 @@ void floors_begin(struct floors *floors)
 	floors->settling = floors->failures = 0;
 	floors->progress = 1;
 	for (int kind = 0; kind < FLOORS_KINDS; kind++)
-		floors->sizes[kind] = smaller(2 * (int64_t)floors->sizes[kind], size_most[kind]);
+		grow(floors, kind);
 }
 
 bool floors_shrink(struct floors *floors, enum floors_kind kind)
@@ -275,6 +286,7 @@ void floors_settle_read(struct qret_ctx *ctx, const struct pg_result *result)
 	for (int row = 0; row < result_rows(result); row++)
 		read_refreshed(ctx, result, row);
 	ctx->floors.failures = 0;
+	grow(&ctx->floors, FLOORS_SETTLE);
 	drop_settling(&ctx->floors);
 }
 
@@ -371,7 +383,7 @@ bool floors_pinned_read(struct qret_ctx *ctx, const struct pg_result *result)
 		if (result_uuid(result, row, 0, id))
 			floors_unsettle(floors, id);
 	}
-	if (!floors->pinned.has_after)
+	if (!floors->pinned.has_after && floors->pinned.counted)
 		floors->pinned_count = floors->pinned.total;
 	return over;
 }

@@ -94,6 +94,12 @@ void floors_settle_failed(struct floors *floors);
  */
 bool floors_shrink(struct floors *floors, enum floors_kind kind);
 
+/*
+ * A cycle gave a round up: the next goes on anywhere else, so that what cannot be looked at does not
+ * stand before all that lies behind it.
+ */
+void floors_round_failed(struct round *round);
+
 /* Shares of the two rounds. Reading tells whether this cycle's share is done. */
 void floors_share_begin(struct floors *floors);
 const char *floors_pinned_bind(struct qret_ctx *ctx, struct parameters *parameters);

@@ -110,9 +110,10 @@ static void renew(struct qret_ctx *ctx, struct lane *lane)
 {
 	struct parameters parameters = { 0 };
 
-	if (ctx->runner.halt != HALT_NONE || lane != &ctx->lanes[0] ||
-	    lane->session.state != SESSION_READY || !query_has_room(&lane->session) ||
-	    qret_now_us() < leader_renew_due_us(ctx))
+	/* After a stale page the cycle goes on. */
+	if ((ctx->runner.halt != HALT_NONE && ctx->runner.halt != HALT_STALE) ||
+	    lane != &ctx->lanes[0] || lane->session.state != SESSION_READY ||
+	    !query_has_room(&lane->session) || qret_now_us() < leader_renew_due_us(ctx))
 		return;
 	if (envelope_send(&lane->session, NULL, leader_renew_bind(ctx, &parameters), &parameters,
 	                  &ctx->gate) != QRET_DONE)
@@ -159,9 +160,9 @@ static int collect(struct qret_ctx *ctx, struct lane *lane)
 
 /*
  * Sets halt where no further batch may begin. A budget that finding the work has used up would never
- * let anything go: the cycle's first batch is sent all the same, if there is one (slot).
+ * let anything go, so the first batch of a cycle is sent all the same.
  */
-static bool may_send(struct qret_ctx *ctx, const struct slot *slot)
+static bool may_send(struct qret_ctx *ctx)
 {
 	struct runner *runner = &ctx->runner;
 
@@ -169,8 +170,7 @@ static bool may_send(struct qret_ctx *ctx, const struct slot *slot)
 		runner_halt(runner, HALT_STOPPED);
 	else if (runner->single)
 		return runner->halt == HALT_NONE;
-	else if (!ctx->cycle.late_prune && cycle_budget_spent(ctx) &&
-	         (ctx->report.steps > 0 || slot == NULL))
+	else if (!ctx->cycle.late_prune && ctx->report.steps > 0 && cycle_budget_spent(ctx))
 		runner_halt(runner, HALT_BUDGET);
 	else if (runner->phase->units == 0 && pager_stale(&ctx->pager))
 		runner_halt(runner, HALT_STALE);
@@ -207,10 +207,12 @@ static void fill(struct qret_ctx *ctx, struct lane *lane)
 {
 	while (lane->session.state == SESSION_READY && query_has_room(&lane->session) &&
 	       batch_fits(ctx, lane)) {
-		bool paused = qret_now_us() < ctx->runner.pace_us;
-		struct slot *slot = paused ? NULL : slot_next(ctx, lane);
+		struct slot *slot;
 
-		if (!may_send(ctx, slot) || slot == NULL || send_step(ctx, lane, slot) != QRET_DONE)
+		if (!may_send(ctx) || qret_now_us() < ctx->runner.pace_us)
+			return;
+		slot = slot_next(ctx, lane);
+		if (slot == NULL || send_step(ctx, lane, slot) != QRET_DONE)
 			return;
 	}
 }
@@ -276,8 +278,10 @@ int64_t runner_deadline_us(const struct qret_ctx *ctx)
 {
 	const struct runner *runner = &ctx->runner;
 	int64_t budget_ms = context_number(ctx, OPTION_CYCLE_BUDGET_MS);
-	int64_t deadline_us;
+	int64_t deadline_us, budget_us;
 
+	if (runner->halt == HALT_STALE)
+		return leader_renew_due_us(ctx);
 	/* Nothing is sent any more, not even a renewal: only answers are waited for. */
 	if (runner->halt != HALT_NONE)
 		return NO_DEADLINE;
@@ -285,9 +289,12 @@ int64_t runner_deadline_us(const struct qret_ctx *ctx)
 	if (runner->pace_us <= runner->looked_us)
 		return deadline_us;
 	deadline_us = earlier(deadline_us, runner->pace_us);
-	if (budget_ms == 0 || runner->single || ctx->cycle.late_prune)
+	budget_us = clock_after_ms(ctx->cycle.started_us, budget_ms);
+	/* Over at the last look already, it is seen to when an answer makes room. */
+	if (budget_ms == 0 || runner->single || ctx->cycle.late_prune ||
+	    budget_us <= runner->looked_us)
 		return deadline_us;
-	return earlier(deadline_us, clock_after_ms(ctx->cycle.started_us, budget_ms));
+	return earlier(deadline_us, budget_us);
 }
 
 /* Whether some item is in a lane's hands or still to be taken. */

@@ -37,7 +37,9 @@ static bool is_local(const struct qret_ctx *ctx, const struct error *error)
  */
 static bool is_smaller_tried(struct qret_ctx *ctx, enum floors_kind kind, const struct error *error)
 {
-	if (sqlstate_rule(error->sqlstate)->action == SQLSTATE_SHRINK &&
+	enum sqlstate_action action = sqlstate_rule(error->sqlstate)->action;
+
+	if ((action == SQLSTATE_SHRINK || action == SQLSTATE_ITEM) &&
 	    floors_shrink(&ctx->floors, kind))
 		return true;
 	failure_of_floors(ctx, error);
@@ -51,9 +53,12 @@ int state_pinned(struct qret_ctx *ctx)
 	int rc = state_ask(ctx, floors_pinned_bind, &answer, &error);
 	bool over;
 
-	if (rc < 0 && is_local(ctx, &error))
-		return is_smaller_tried(ctx, FLOORS_PINNED, &error) ? QRET_MORE
-		                                                    : settle_then(ctx, STATE_PAGE);
+	if (rc < 0 && is_local(ctx, &error)) {
+		if (is_smaller_tried(ctx, FLOORS_PINNED, &error))
+			return QRET_MORE;
+		floors_round_failed(&ctx->floors.pinned);
+		return settle_then(ctx, STATE_PAGE);
+	}
 	if (rc != QRET_DONE)
 		return state_no_answer(ctx, rc, &error);
 	over = floors_pinned_read(ctx, answer);
@@ -87,9 +92,12 @@ int state_walk(struct qret_ctx *ctx)
 	int rc = state_ask(ctx, floors_walk_bind, &answer, &error);
 	bool over;
 
-	if (rc < 0 && is_local(ctx, &error))
-		return is_smaller_tried(ctx, FLOORS_WALK, &error) ? QRET_MORE
-		                                                  : state_move(ctx, STATE_PINNED);
+	if (rc < 0 && is_local(ctx, &error)) {
+		if (is_smaller_tried(ctx, FLOORS_WALK, &error))
+			return QRET_MORE;
+		floors_round_failed(&ctx->floors.walk);
+		return state_move(ctx, STATE_PINNED);
+	}
 	if (rc != QRET_DONE)
 		return state_no_answer(ctx, rc, &error);
 	over = floors_walk_read(ctx, answer);

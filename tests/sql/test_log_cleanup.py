@@ -429,9 +429,16 @@ def test_L9_many_rows_of_one_orphan_cost_as_much_as_one(log):
 # --- what cannot be deleted ---------------------------------------------------------------------
 
 
-def hold_by_reference(log, pids):
-    log.sql("CREATE TABLE IF NOT EXISTS public.note (id uuid REFERENCES {q}.log_partitions)")
+def hold_by_reference(log, pids, deferred=""):
+    log.sql(
+        "CREATE TABLE IF NOT EXISTS public.note"
+        f" (id uuid REFERENCES {{q}}.log_partitions {deferred})"
+    )
     log.sql("INSERT INTO public.note SELECT unnest(%s::uuid[])", pids)
+
+
+def hold_by_deferred_reference(log, pids):
+    hold_by_reference(log, pids, "DEFERRABLE INITIALLY DEFERRED")
 
 
 def hold_by_trigger(log, pids):
@@ -445,7 +452,7 @@ def hold_by_trigger(log, pids):
     )
 
 
-@pytest.mark.parametrize("hold", [hold_by_reference, hold_by_trigger])
+@pytest.mark.parametrize("hold", [hold_by_reference, hold_by_deferred_reference, hold_by_trigger])
 @pytest.mark.parametrize("held", [[0], [7], [3, 4], list(range(1, 8)), [0, 2, 5, 7]])
 def test_L9_what_a_host_holds_on_to_keeps_itself_alone(log, hold, held):
     pids = sorted(log.partition() for _ in range(8))

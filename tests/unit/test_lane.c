@@ -78,30 +78,72 @@ START_TEST(runner_budget)
 }
 END_TEST
 
+static const char *listed;
+
 static const char *slow_to_list(struct script_call *call)
 {
-	if (strcmp(call->statement, "worklist_scan") == 0)
-		script_pass_ms(3000);
-	return NULL;
+	if (strcmp(call->statement, "worklist_scan") != 0)
+		return NULL;
+	script_pass_ms(3000);
+	return listed;
 }
 
-/* B19: what finding the work took is not what a budget is for, but nor is a cycle without work. */
+/* B19: finding the work may use a budget up, and one batch goes all the same, of whichever phase has any. */
 START_TEST(runner_budget_that_discovery_uses_up)
 {
-	for (int segments = 0; segments <= 1000; segments += 1000) {
-		world_begin(100, segments);
+	static const struct {
+		const char *listed, *step;
+	} lists[] = {
+		{ NULL, "step_retention_v2" },
+		{ "@1700000000000000 #1 #1 - - @3 -", "step_txns_v2" },
+		{ "@1700000000000000 #1 #1 - - - @4", "step_max_wait_v2" },
+		{ "@1700000000000000 #1 #1 - - - -", "metrics_purge" },
+		{ "@1700000000000000 - - - - - -", "metrics_purge" },
+	};
+
+	for (size_t i = 0; i < COUNT_OF(lists); i++) {
+		world_begin(100, 1000);
 		world.before = slow_to_list;
+		listed = lists[i].listed;
 		world_set("cycle_budget_ms", "2000");
 		ck_assert_int_eq(world_cycle(&report), QRET_BUDGET);
 		ck_assert_int_eq(report.steps, 1);
+		ck_assert_int_eq(script_sent(lists[i].step), 1);
 		ck_assert_int_eq(script_sent("worklist_scan"), 1);
 		world_end();
 	}
-	world_begin(0, 0);
-	world.before = slow_to_list;
+}
+END_TEST
+
+static int pages;
+
+/* Full pages of nothing, one after the other. */
+static const char *endless_list(struct script_call *call)
+{
+	static char page[PAGE_ITEMS * 64];
+	int length = 0;
+
+	if (strcmp(call->statement, "worklist_scan") != 0)
+		return NULL;
+	script_pass_ms(300);
+	for (int i = 0; i < PAGE_ITEMS; i++)
+		length += snprintf(page + length, sizeof(page) - (size_t)length,
+		                   "@1700000000000000 #%d #1 - - - -/", pages * PAGE_ITEMS + i + 1);
+	page[length - 1] = '\0';
+	pages++;
+	return page;
+}
+
+/* Pages of which nothing is due have no step that would heed the budget. */
+START_TEST(runner_budget_over_a_list_of_nothing)
+{
+	world_begin(1, 0);
+	world.before = endless_list;
+	pages = 0;
 	world_set("cycle_budget_ms", "2000");
 	ck_assert_int_eq(world_cycle(&report), QRET_BUDGET);
 	ck_assert_int_eq(report.steps, 0);
+	ck_assert_int_eq(pages, 7);
 	world_end();
 }
 END_TEST
@@ -312,6 +354,7 @@ int main(void)
 	const TTest *tests[] = { runner_rows_in_flight_bounded,
 		                 runner_budget,
 		                 runner_budget_that_discovery_uses_up,
+		                 runner_budget_over_a_list_of_nothing,
 		                 runner_rate,
 		                 runner_lanes_share_the_work,
 		                 runner_lanes_only_where_there_is_work,

@@ -101,6 +101,10 @@ BEGIN
     deliveries := v_there.deliveries;
     DELETE FROM @event_table@ AS e WHERE e.id = ANY (v_events);
     GET DIAGNOSTICS events = ROW_COUNT;
+    IF events < cardinality(v_events) THEN
+        -- They are locked: only a trigger of the host's can do that, and it is to keep deliveries too.
+        RAISE EXCEPTION 'a trigger keeps it' USING ERRCODE = 'triggered_data_change_violation';
+    END IF;
     PERFORM @event@.event_prune_success_v1(v_there.receivers, v_there.newest);
     SET CONSTRAINTS ALL IMMEDIATE;
 END

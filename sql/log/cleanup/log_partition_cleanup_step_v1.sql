@@ -9,7 +9,8 @@
 -- Returns {"deleted": partitions deleted, "done": call no more now}. Stateless: each call scans
 -- from the first partition, and partitions that are vetoed cost it a look each time. So `done` is
 -- true also when a full batch was spared whole: the next call would only meet the same ones. What
--- cannot be deleted for a reason of its own is passed over; a batch of nothing else raises it.
+-- cannot be deleted for a reason of its own is passed over; a batch of nothing else, or with 64 of them
+-- before anything else, raises it.
 -- log_partition_cleanup_step_v2 has a cursor.
 --
 -- Locks: partition rows, then their consumer rows, both FOR UPDATE SKIP LOCKED in key order; one

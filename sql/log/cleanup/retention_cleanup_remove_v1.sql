@@ -8,7 +8,7 @@
 -- Returns one row: gone, how many of the first p_ids went; sidecar, the sidecar rows of these.
 -- Raises where a trigger of a host's keeps one that should go.
 --
--- Locks: the rows it deletes. The caller's transaction.
+-- Locks: the rows it deletes. The caller's transaction, whose constraints are immediate from here on.
 CREATE OR REPLACE FUNCTION @log@.retention_cleanup_remove_v1(
     p_ids uuid[],
     p_enough bigint,
@@ -40,5 +40,8 @@ BEGIN
     INSERT INTO @log@.retention_history (partition_id, messages_deleted, retention_type)
     SELECT dead.id, 0, '__partition_deleted__'
     FROM unnest(p_ids[1:gone]) AS dead (id);
+    -- What a host's deferred constraint holds fails here, where one partition can be told by it, and
+    -- not at the commit.
+    SET CONSTRAINTS ALL IMMEDIATE;
 END
 $qretention$
