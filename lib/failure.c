@@ -44,6 +44,15 @@ static void log_failure(struct qret_ctx *ctx, const struct work *work, const str
 	log_end(&ctx->log, event, &line);
 }
 
+/* The cycle goes on without them; the first failure is the one that its end tells of. */
+static void count_failed(struct qret_ctx *ctx, int64_t items, const struct error *error)
+{
+	ctx->cycle.partial = true;
+	ctx->report.items_failed += items;
+	if (ctx->cycle.first_failure.code == QRET_DONE)
+		ctx->cycle.first_failure = *error;
+}
+
 void failure_of_floors(struct qret_ctx *ctx, const struct error *error)
 {
 	struct line line;
@@ -55,12 +64,8 @@ void failure_of_floors(struct qret_ctx *ctx, const struct error *error)
 		log_end(&ctx->log, LOG_ITEM_FAILED, &line);
 	}
 	/* A host's list, or its step, is none the worse. */
-	if (ctx->cycle.plan != PLAN_CYCLE)
-		return;
-	ctx->cycle.partial = true;
-	ctx->report.items_failed++;
-	if (ctx->cycle.first_failure.code == QRET_DONE)
-		ctx->cycle.first_failure = *error;
+	if (ctx->cycle.plan == PLAN_CYCLE)
+		count_failed(ctx, 1, error);
 }
 
 /* Gives the item up for this cycle. */
@@ -74,11 +79,8 @@ static void give_up(struct qret_ctx *ctx, struct slot *slot, const struct error 
 	work->failed = true;
 	if (runner->phase->failure == FAILURE_LOGGED)
 		return;
-	ctx->cycle.partial = true;
-	ctx->report.items_failed++;
+	count_failed(ctx, 1, error);
 	ctx->report.items_locked += locked;
-	if (ctx->cycle.first_failure.code == QRET_DONE)
-		ctx->cycle.first_failure = *error;
 	if (runner->phase->units > 0)
 		return;
 	left_add(&ctx->cycle.left, work->item.partition_id);
@@ -215,10 +217,7 @@ void failure_of_rows(struct qret_ctx *ctx, const struct work *work, const struct
 	                                             : sizeof(sqlstate)),
 	                 NULL);
 	log_failure(ctx, work, &error);
-	ctx->cycle.partial = true;
-	ctx->report.items_failed += outcome->failed;
-	if (ctx->cycle.first_failure.code == QRET_DONE)
-		ctx->cycle.first_failure = error;
+	count_failed(ctx, outcome->failed, &error);
 }
 
 /* The lane's connection is gone: what flew on it is taken over by the others, if there are any. */
