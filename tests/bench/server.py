@@ -1,17 +1,18 @@
 """The server that the bench runs on, and what it and the machine are. No measuring here."""
 
-import contextlib
 import os
 import platform
 import re
+import shutil
+import tempfile
 
 import psycopg2
 
 from pg import qret
-from pg.cluster import Cluster
+from pg.cluster import PREFIX, Cluster
 
 # A two-core machine with some memory. Nothing is synced, so that work is compared and not disks, and the
-# baselines have the same synchronous_commit as ours; P5 alone is about waiting, and does sync.
+# baselines have the same synchronous_commit as ours; P5 alone is about waiting, and has its log synced.
 SETTINGS = {
     "shared_buffers": "1GB",
     "work_mem": "16MB",
@@ -26,13 +27,44 @@ SETTINGS = {
 
 PARTS = ("broker", "log")
 
+# Never memory, where a sync would cost nothing.
+DISK = "/var/tmp"
+
 
 class Server(Cluster):
-    """A cluster whose databases are copied from ones that were filled once."""
+    """A cluster whose databases are copied from ones that were filled once.
 
-    def __init__(self):
-        super().__init__(SETTINGS, tcp=True)
+    synced: its log lies on a disk and is synced, as it does wherever data matters.
+    """
+
+    def __init__(self, synced=False):
         self._filled = {}
+        self._log_folder = None
+        settings = dict(SETTINGS, fsync="on") if synced else SETTINGS
+        super().__init__(settings, tcp=True, start=False)
+        try:
+            if synced:
+                self._move_log()
+            self.start()
+        except BaseException:
+            self.stop()
+            raise
+
+    def _move_log(self):
+        # pylint: disable-next=consider-using-with # lives as long as the server
+        self._log_folder = tempfile.TemporaryDirectory(prefix=PREFIX, dir=DISK)
+        here, there = os.path.join(self.data, "pg_wal"), os.path.join(self._log_folder.name, "pg_wal")
+        shutil.move(here, there)
+        os.symlink(there, here)
+        if self.user is not None:
+            for folder, _, files in os.walk(self._log_folder.name):
+                for path in [folder, *(os.path.join(folder, name) for name in files)]:
+                    os.chown(path, self.user.pw_uid, self.user.pw_gid)
+
+    def stop(self):
+        super().stop()
+        if self._log_folder is not None:
+            self._log_folder.cleanup()
 
     def filled(self, name, fill, parts=PARTS):
         """A copy of the database that fill(db) makes, with hint bits set and statistics."""
@@ -50,19 +82,6 @@ class Server(Cluster):
             + (" STRATEGY FILE_COPY" if self.version >= 150000 else "")
         )
         return _database(self, copy)
-
-    @contextlib.contextmanager
-    def synced(self):
-        """The server syncs its log meanwhile, as it does wherever data matters."""
-        self._set_fsync("on")
-        try:
-            yield
-        finally:
-            self._set_fsync("off")
-
-    def _set_fsync(self, value):
-        self.admin(f"ALTER SYSTEM SET fsync = {value}")
-        self.admin("SELECT pg_reload_conf()")
 
     def forget(self, name):
         """Drops what filled() keeps, where it takes much room."""

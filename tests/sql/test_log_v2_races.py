@@ -216,6 +216,39 @@ def test_L23_a_pop_that_creates_its_consumer_row_holds_nobody_up(db, log, broker
         assert step.answer["deleted"] == 20 and step.seconds < LATE_MS / 1000
 
 
+@pytest.mark.parametrize("text, floor", [(STEP, "segments_floor"), (PURGE, "txns_floor")])
+def test_L23_who_is_at_the_floors_row_holds_no_step_up(db, log, pid, text, floor):
+    """Pushes would wait behind it, for as long as the session's own lock_timeout says."""
+    stored = f"SELECT {floor}, xmin::text FROM queen.retention_floors WHERE partition_id = %s"
+    before = db.sql(stored, pid)
+    other = db.connect(autocommit=False)
+    with other.cursor() as cursor:
+        cursor.execute(
+            "SELECT 1 FROM queen.retention_floors WHERE partition_id = %s FOR UPDATE", (pid,)
+        )
+        step = Beside(db, text, pid, settings=["SET lock_timeout = '5s'"])
+        answer = step.join().answer
+        assert (answer["deleted"], answer["done"]) == (20, True)
+        assert step.seconds <= LATE_SECONDS
+        assert db.sql(stored, pid) == before
+    other.rollback()
+    log.segments(pid, [50 * DAY], base=200)
+    assert Beside(db, text, pid).join().answer["deleted"] == 1
+    assert db.sql(stored, pid) != before
+
+
+def test_L23_the_sessions_own_lock_timeout_is_as_it_was(db, log, pid):
+    step = db.connect()
+    with step.cursor() as cursor:
+        cursor.execute("SET lock_timeout = '7s'")
+        for text in (STEP, PURGE):
+            cursor.execute("BEGIN")
+            cursor.execute(text, (pid,))
+            cursor.execute("SELECT current_setting('lock_timeout')")
+            assert cursor.fetchone()[0] == "7s"
+            cursor.execute("COMMIT")
+
+
 def test_L23_a_cleanup_spares_a_partition_whose_step_has_not_committed(db, log, pid):
     log.sql("UPDATE {q}.log_consumers SET created_at = now() - interval '90 days'")
     log.sql("BEGIN")

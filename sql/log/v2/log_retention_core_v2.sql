@@ -60,10 +60,11 @@ DECLARE
     v_session_wait text;
     v_set text;
     v_started timestamptz;
-    v_found boolean;
     v_log_start bigint;
-    v_look bigint := LEAST(v_limit, 32);
-    v_segment record;
+    v_look bigint := LEAST(v_limit, 16);
+    v_base bigint;          -- a segment, then what is left at the watermark
+    v_end bigint;
+    v_created timestamptz;
     v_seen bigint;
     v_by_all boolean;       -- the whole prefix goes by that rule
     v_by_completed boolean;
@@ -71,8 +72,9 @@ DECLARE
     v_past_all boolean;     -- the batch reaches past what rule 1 alone allows
     v_new bigint;           -- one past the last deleted offset
     v_consumed bigint;      -- the slowest group's cursor; NULL: nobody consumes
-    v_end bigint;           -- what is left at the watermark
-    v_created timestamptz;
+    v_floor timestamptz;
+    v_pinned boolean;       -- what is left is old enough for rule 2, and held by
+    v_group text;           -- this group
 BEGIN
     IF current_setting('transaction_isolation') NOT IN ('read committed', 'read uncommitted') THEN
         RAISE EXCEPTION 'a retention step needs READ COMMITTED, not %',
@@ -91,12 +93,6 @@ BEGIN
         done := false;
         RETURN;
     END IF;
-    SELECT p.log_start INTO v_log_start FROM @log@.log_partitions AS p WHERE p.id = p_pid;
-    IF NOT FOUND THEN
-        RETURN;
-    END IF;
-    watermark := v_log_start;
-
     IF p_completed_cutoff IS NOT NULL THEN
         SELECT min(COALESCE(c.committed, -1)) INTO v_consumed
         FROM @log@.log_consumers AS c
@@ -105,33 +101,39 @@ BEGIN
 
     -- How far the prefix of either rule reaches. A short look first, which reads up to the end and
     -- no further: most steps find few rows to delete. Where it finds no end, the whole batch is read
-    -- once, in the hope that all of it goes, and only then looked through.
+    -- once, in the hope that all of it goes, and only then looked through. One partition is joined,
+    -- so the rows come as its look-up orders them.
     LOOP
         v_seen := 0;
         v_by_all := true;
         v_by_completed := true;
         v_new := NULL;
-        FOR v_segment IN
-            SELECT s.base_offset, s.end_offset, s.created_at
-            FROM @log@.log_segments AS s
-            WHERE s.partition_id = p_pid AND s.base_offset >= v_log_start
-            ORDER BY s.base_offset
-            LIMIT v_look
+        FOR v_log_start, v_base, v_end, v_created IN
+            SELECT p.log_start, s.base_offset, s.end_offset, s.created_at
+            FROM @log@.log_partitions AS p
+            LEFT JOIN LATERAL (
+                SELECT x.base_offset, x.end_offset, x.created_at
+                FROM @log@.log_segments AS x
+                WHERE x.partition_id = p_pid AND x.base_offset >= p.log_start
+                ORDER BY x.base_offset
+                LIMIT v_look
+            ) AS s ON true
+            WHERE p.id = p_pid
         LOOP
-            v_by_all := (v_by_all AND v_segment.created_at < p_all_cutoff) IS TRUE;
-            v_by_completed := (v_by_completed AND v_segment.created_at < p_completed_cutoff
-                AND v_segment.end_offset <= v_consumed) IS TRUE;
+            v_by_all := (v_by_all AND v_created < p_all_cutoff) IS TRUE;
+            v_by_completed := (v_by_completed AND v_created < p_completed_cutoff
+                AND v_end <= v_consumed) IS TRUE;
             EXIT WHEN NOT (v_by_all OR v_by_completed);
             v_seen := v_seen + 1;
-            v_upper := v_segment.base_offset + 1;
-            v_new := v_segment.end_offset + 1;
+            v_upper := v_base + 1;
+            v_new := v_end + 1;
             v_past_all := NOT v_by_all;
         END LOOP;
         EXIT WHEN v_seen < v_look OR v_look = v_limit;
 
         SELECT max(b.base_offset) + 1, max(b.end_offset) + 1,
-               NOT bool_and((b.created_at < p_all_cutoff) IS TRUE),
-               bool_and((b.created_at < p_completed_cutoff AND b.end_offset <= v_consumed) IS TRUE)
+               (max(b.created_at) < p_all_cutoff) IS NOT TRUE,
+               max(b.created_at) < p_completed_cutoff AND max(b.end_offset) <= v_consumed
         INTO v_upper, v_new, v_past_all, v_by_completed
         FROM (
             SELECT s.base_offset, s.end_offset, s.created_at
@@ -143,6 +145,7 @@ BEGIN
         EXIT WHEN v_by_completed OR NOT v_past_all;
         v_look := v_limit;
     END LOOP;
+    watermark := COALESCE(v_log_start, 0);
     IF v_new IS NULL THEN
         RETURN;
     END IF;
@@ -158,14 +161,23 @@ BEGIN
         IF deleted = 0 THEN
             SELECT p.log_start INTO v_log_start FROM @log@.log_partitions AS p WHERE p.id = p_pid;
         ELSE
+            -- Locked and moved at once. Where another step has moved it meanwhile, what it is now
+            -- must be known first.
             v_set := set_config('lock_timeout', @log@.retention_late_wait_v2(v_started)::text,
                 true);
-            SELECT p.log_start INTO v_log_start
-            FROM @log@.log_partitions AS p
-            WHERE p.id = p_pid
-            FOR NO KEY UPDATE;
+            UPDATE @log@.log_partitions AS p
+            SET log_start = GREATEST(v_new, v_log_start)
+            WHERE p.id = p_pid AND p.log_start = v_log_start;
+            IF NOT FOUND THEN
+                SELECT p.log_start INTO v_log_start
+                FROM @log@.log_partitions AS p
+                WHERE p.id = p_pid
+                FOR NO KEY UPDATE;
+                UPDATE @log@.log_partitions AS p
+                SET log_start = v_new
+                WHERE p.id = p_pid AND p.log_start < v_new;
+            END IF;
         END IF;
-        v_found := FOUND;
     EXCEPTION WHEN lock_not_available THEN
         RAISE EXCEPTION 'partition % was busy, the batch is lost', p_pid
             USING ERRCODE = 'QR001',
@@ -174,7 +186,7 @@ BEGIN
                     'log_retention_step_v1, which locks first, with at most 50 rows.';
     END;
     v_set := set_config('lock_timeout', v_session_wait, true);
-    IF NOT v_found THEN
+    IF v_log_start IS NULL THEN
         RETURN;
     END IF;
 
@@ -207,9 +219,6 @@ BEGIN
     END IF;
 
     messages := v_new - v_log_start;
-    UPDATE @log@.log_partitions AS p
-    SET log_start = v_new
-    WHERE p.id = p_pid AND p.log_start < v_new;
     -- int4 is the column's type: a batch of more messages than that says as many as fit.
     INSERT INTO @log@.retention_history (partition_id, messages_deleted, retention_type)
     VALUES (p_pid, LEAST(messages, 2147483647)::int,
@@ -219,30 +228,33 @@ BEGIN
         RETURN;
     END IF;
     -- The floor, exact while the lock holds pushes off. What is old enough for rule 2 and stayed is
-    -- held by the slowest group; a step without rule 2 cannot tell, and leaves the mark alone. The
-    -- row is skipped where a refresh is at it.
-    UPDATE @log@.retention_floors AS f
-    SET segments_floor = GREATEST(LEAST(v_created, now()), '4714-11-24 00:00:00+00 BC'),
-        look_xid = CASE WHEN GREATEST(LEAST(v_created, now()), '4714-11-24 00:00:00+00 BC') < f.segments_floor
-                        THEN pg_current_xact_id()::text::bigint ELSE f.look_xid END,
-        pinned_since = CASE WHEN p_completed_cutoff IS NULL THEN f.pinned_since
-                            WHEN v_created < p_completed_cutoff
-                            THEN COALESCE(f.pinned_since, now()) END,
-        pinned_group = CASE WHEN p_completed_cutoff IS NULL THEN f.pinned_group
-                            WHEN v_created < p_completed_cutoff THEN (
-                                SELECT c.consumer_group
-                                FROM @log@.log_consumers AS c
-                                WHERE c.partition_id = p_pid
-                                ORDER BY COALESCE(c.committed, -1), c.consumer_group
-                                LIMIT 1
-                            ) END,
-        pinned_offset = CASE WHEN p_completed_cutoff IS NULL THEN f.pinned_offset
-                             WHEN v_created < p_completed_cutoff THEN v_end END
-    WHERE f.partition_id = (
-        SELECT l.partition_id
-        FROM @log@.retention_floors AS l
-        WHERE l.partition_id = p_pid
-        FOR NO KEY UPDATE SKIP LOCKED
-    );
+    -- held by the slowest group; a step without rule 2 cannot tell, and leaves the mark alone. Where
+    -- a refresh is at the row, it is left to that: pushes wait.
+    v_floor := GREATEST(LEAST(v_created, now()), '4714-11-24 00:00:00+00 BC');
+    v_pinned := COALESCE(v_created < p_completed_cutoff, false);
+    IF v_pinned THEN
+        SELECT c.consumer_group INTO v_group
+        FROM @log@.log_consumers AS c
+        WHERE c.partition_id = p_pid
+        ORDER BY COALESCE(c.committed, -1), c.consumer_group
+        LIMIT 1;
+    END IF;
+    BEGIN
+        v_set := set_config('lock_timeout', '1', true);
+        UPDATE @log@.retention_floors AS f
+        SET segments_floor = v_floor,
+            look_xid = CASE WHEN v_floor < f.segments_floor
+                            THEN pg_current_xact_id()::text::bigint ELSE f.look_xid END,
+            pinned_since = CASE WHEN p_completed_cutoff IS NULL THEN f.pinned_since
+                                WHEN v_pinned THEN COALESCE(f.pinned_since, now()) END,
+            pinned_group = CASE WHEN p_completed_cutoff IS NULL THEN f.pinned_group
+                                ELSE v_group END,
+            pinned_offset = CASE WHEN p_completed_cutoff IS NULL THEN f.pinned_offset
+                                 WHEN v_pinned THEN v_end END
+        WHERE f.partition_id = p_pid;
+        v_set := set_config('lock_timeout', v_session_wait, true);
+    EXCEPTION WHEN lock_not_available THEN
+        NULL;
+    END;
 END
 $qretention$

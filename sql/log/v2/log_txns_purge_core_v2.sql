@@ -41,15 +41,16 @@ DECLARE
     v_session_wait text;
     v_set text;
     v_started timestamptz;
-    v_found boolean;
     v_txns_start bigint;
-    v_look bigint := LEAST(v_limit, 32);
-    v_row record;
+    v_look bigint := LEAST(v_limit, 16);
+    v_base bigint;
+    v_end bigint;
+    v_created timestamptz;  -- of a row, then of what is left at the watermark
     v_seen bigint;
     v_goes boolean;         -- the whole batch goes
     v_upper bigint;         -- rows below it go
     v_new bigint;           -- one past the last deleted offset
-    v_created timestamptz;  -- what is left at the watermark
+    v_floor timestamptz;
 BEGIN
     IF current_setting('transaction_isolation') NOT IN ('read committed', 'read uncommitted') THEN
         RAISE EXCEPTION 'a retention step needs READ COMMITTED, not %',
@@ -68,33 +69,33 @@ BEGIN
         done := false;
         RETURN;
     END IF;
-    SELECT p.txns_start INTO v_txns_start FROM @log@.log_partitions AS p WHERE p.id = p_pid;
-    IF NOT FOUND THEN
-        RETURN;
-    END IF;
-    watermark := v_txns_start;
-
     -- How far the rows that go reach: a short look, then the whole batch once, in the hope that all
-    -- of it goes, and only then a look through the batch.
+    -- of it goes, and only then a look through the batch. One partition is joined, so the rows come
+    -- as its look-up orders them.
     LOOP
         v_seen := 0;
         v_new := NULL;
-        FOR v_row IN
-            SELECT t.base_offset, t.end_offset, t.created_at
-            FROM @log@.log_txns AS t
-            WHERE t.partition_id = p_pid AND t.base_offset >= v_txns_start
-            ORDER BY t.base_offset
-            LIMIT v_look
+        FOR v_txns_start, v_base, v_end, v_created IN
+            SELECT p.txns_start, t.base_offset, t.end_offset, t.created_at
+            FROM @log@.log_partitions AS p
+            LEFT JOIN LATERAL (
+                SELECT x.base_offset, x.end_offset, x.created_at
+                FROM @log@.log_txns AS x
+                WHERE x.partition_id = p_pid AND x.base_offset >= p.txns_start
+                ORDER BY x.base_offset
+                LIMIT v_look
+            ) AS t ON true
+            WHERE p.id = p_pid
         LOOP
-            EXIT WHEN (v_row.created_at < p_cutoff) IS NOT TRUE;
+            EXIT WHEN (v_created < p_cutoff) IS NOT TRUE;
             v_seen := v_seen + 1;
-            v_upper := v_row.base_offset + 1;
-            v_new := v_row.end_offset + 1;
+            v_upper := v_base + 1;
+            v_new := v_end + 1;
         END LOOP;
         EXIT WHEN v_seen < v_look OR v_look = v_limit;
 
         SELECT max(b.base_offset) + 1, max(b.end_offset) + 1,
-               bool_and((b.created_at < p_cutoff) IS TRUE)
+               count(b.created_at) = count(*) AND max(b.created_at) < p_cutoff
         INTO v_upper, v_new, v_goes
         FROM (
             SELECT t.base_offset, t.end_offset, t.created_at
@@ -106,6 +107,7 @@ BEGIN
         EXIT WHEN v_goes;
         v_look := v_limit;
     END LOOP;
+    watermark := COALESCE(v_txns_start, 0);
     IF v_new IS NULL THEN
         RETURN;
     END IF;
@@ -121,14 +123,23 @@ BEGIN
         IF deleted = 0 THEN
             SELECT p.txns_start INTO v_txns_start FROM @log@.log_partitions AS p WHERE p.id = p_pid;
         ELSE
+            -- Locked and moved at once. Where another step has moved it meanwhile, what it is now
+            -- must be known first.
             v_set := set_config('lock_timeout', @log@.retention_late_wait_v2(v_started)::text,
                 true);
-            SELECT p.txns_start INTO v_txns_start
-            FROM @log@.log_partitions AS p
-            WHERE p.id = p_pid
-            FOR NO KEY UPDATE;
+            UPDATE @log@.log_partitions AS p
+            SET txns_start = GREATEST(v_new, v_txns_start)
+            WHERE p.id = p_pid AND p.txns_start = v_txns_start;
+            IF NOT FOUND THEN
+                SELECT p.txns_start INTO v_txns_start
+                FROM @log@.log_partitions AS p
+                WHERE p.id = p_pid
+                FOR NO KEY UPDATE;
+                UPDATE @log@.log_partitions AS p
+                SET txns_start = v_new
+                WHERE p.id = p_pid AND p.txns_start < v_new;
+            END IF;
         END IF;
-        v_found := FOUND;
     EXCEPTION WHEN lock_not_available THEN
         RAISE EXCEPTION 'partition % was busy, the batch is lost', p_pid
             USING ERRCODE = 'QR001',
@@ -137,7 +148,7 @@ BEGIN
                     'log_txns_purge_step_v1, which locks first, with at most 50 rows.';
     END;
     v_set := set_config('lock_timeout', v_session_wait, true);
-    IF NOT v_found THEN
+    IF v_txns_start IS NULL THEN
         RETURN;
     END IF;
 
@@ -158,22 +169,22 @@ BEGIN
     END IF;
 
     messages := v_new - v_txns_start;
-    UPDATE @log@.log_partitions AS p
-    SET txns_start = v_new
-    WHERE p.id = p_pid AND p.txns_start < v_new;
     IF NOT done THEN
         RETURN;
     END IF;
-    -- The floor, exact while the lock holds pushes off; skipped where a refresh is at it.
-    UPDATE @log@.retention_floors AS f
-    SET txns_floor = GREATEST(LEAST(v_created, now()), '4714-11-24 00:00:00+00 BC'),
-        look_xid = CASE WHEN GREATEST(LEAST(v_created, now()), '4714-11-24 00:00:00+00 BC') < f.txns_floor
-                        THEN pg_current_xact_id()::text::bigint ELSE f.look_xid END
-    WHERE f.partition_id = (
-        SELECT l.partition_id
-        FROM @log@.retention_floors AS l
-        WHERE l.partition_id = p_pid
-        FOR NO KEY UPDATE SKIP LOCKED
-    );
+    -- The floor, exact while the lock holds pushes off. Where a refresh is at the row, it is left to
+    -- that: pushes wait.
+    v_floor := GREATEST(LEAST(v_created, now()), '4714-11-24 00:00:00+00 BC');
+    BEGIN
+        v_set := set_config('lock_timeout', '1', true);
+        UPDATE @log@.retention_floors AS f
+        SET txns_floor = v_floor,
+            look_xid = CASE WHEN v_floor < f.txns_floor
+                            THEN pg_current_xact_id()::text::bigint ELSE f.look_xid END
+        WHERE f.partition_id = p_pid;
+        v_set := set_config('lock_timeout', v_session_wait, true);
+    EXCEPTION WHEN lock_not_available THEN
+        NULL;
+    END;
 END
 $qretention$
