@@ -5,15 +5,27 @@ import signal
 import pytest
 
 from pg import qret
-from pg.cluster import Cluster
+from pg.cluster import Cluster, RunFolder
 
 LOG_PARTS = ("broker", "log")
 LOG_TAIL = 20000
 
 
-def pytest_configure():
+def pytest_configure(config):
     """A run that is ended from outside cleans up as after Ctrl-C."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if not is_worker(config):
+        config.run_folder = RunFolder()  # before the workers, which inherit its name
+
+
+def pytest_unconfigure(config):
+    if hasattr(config, "run_folder"):
+        config.run_folder.remove()
+
+
+def is_worker(config):
+    """Whether this is one of xdist's processes and not the one that started them."""
+    return hasattr(config, "workerinput")
 
 
 @pytest.fixture(scope="session")
