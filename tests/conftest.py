@@ -28,6 +28,30 @@ def is_worker(config):
     return hasattr(config, "workerinput")
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config, items):
+    """Slow tests come first, so that no worker is left alone with one at the end."""
+    workers = config.workerinput["workercount"] if is_worker(config) else 1
+    slow = [item for item in items if item.get_closest_marker("slow")]
+    quick = [item for item in items if not item.get_closest_marker("slow")]
+    items[:] = spread(slow, quick, workers)
+
+
+def spread(slow, quick, workers):
+    """Each worker's share of the slow ones is at the head of the piece that it is given first.
+
+    xdist deals out a quarter of all tests in pieces of one length, and the others as it goes.
+    """
+    piece = max((len(slow) + len(quick)) // workers // 4, 2)
+    ordered = []
+    for worker in range(workers):
+        share = slow[worker::workers]
+        taken = max(piece - len(share), 0)
+        ordered += share + quick[:taken]
+        quick = quick[taken:]
+    return ordered + quick
+
+
 @pytest.fixture(scope="session")
 def cluster():
     """This worker's own PostgreSQL cluster."""
