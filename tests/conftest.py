@@ -1,5 +1,6 @@
 """Fixtures that every suite uses: a private cluster a worker, a fresh database a test."""
 
+import itertools
 import signal
 
 import pytest
@@ -40,12 +41,14 @@ def pytest_collection_modifyitems(config, items):
 def spread(slow, quick, workers):
     """Each worker's share of the slow ones is at the head of the piece that it is given first.
 
-    xdist deals out a quarter of all tests in pieces of one length, and the others as it goes.
+    xdist deals out a quarter of all tests in pieces of one length, and the others as it goes. The
+    slow tests of a file stay together, since what they share is slow to make.
     """
+    files = [list(group) for _, group in itertools.groupby(slow, key=lambda item: item.path)]
     piece = max((len(slow) + len(quick)) // workers // 4, 2)
     ordered = []
     for worker in range(workers):
-        share = slow[worker::workers]
+        share = [item for file in files[worker::workers] for item in file]
         taken = max(piece - len(share), 0)
         ordered += share + quick[:taken]
         quick = quick[taken:]
