@@ -23,7 +23,7 @@ class Home:
             "SELECT format('%I.%I', schemaname, tablename) FROM pg_tables"
             " WHERE schemaname IN ('queen', 'queen_streams') ORDER BY 1"
         )
-        return [name for name, in rows]
+        return [row[0] for row in rows]
 
     def _is_empty(self, table):
         return not self.db.one(f"SELECT EXISTS (SELECT FROM {table})")
