@@ -153,6 +153,7 @@ def test_pooler_leader_killed_ten_times(pooled):
                 lambda: db.one("SELECT count(*) FROM public.swept") > before, 20
             )
             victim.signal(signal.SIGKILL)
+    bouncer.reconnect()
     with qret.Context(bouncer.dsn(db.name), **options) as last:
         worlds.heal(last, 10)
     assert bulk.count(db) == 0 == len(spies.overlaps(db))
