@@ -27,6 +27,7 @@ FAILS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", [1, 2], ids=["socket shut down", "call fails"])
 def test_every_libpq_call(db, tmp_path, mode):
     hook = sanitizers.interposer(tmp_path)

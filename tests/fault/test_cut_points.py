@@ -31,6 +31,8 @@ def table():
 
 TABLE = table()
 
+pytestmark = pytest.mark.slow
+
 
 def record(proxy, db, **more):
     """(up, down) of one whole cycle in that database."""

@@ -40,6 +40,7 @@ def test_nothing_is_changed_by_good_cycles(db):
     assert seen["changes"] == [] and seen["descriptors"] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encrypted", [False, True], ids=["plain", "tls"])
 def test_server_dies_in_mid_send(secured, secured_db, encrypted):
     """B72: SIGPIPE at its default, the socket closed at many points, in the clear and under TLS."""

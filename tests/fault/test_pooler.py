@@ -133,6 +133,7 @@ def test_pooler_client_gone_without_a_word(pooled):
     assert bulk.count(db) == 0
 
 
+@pytest.mark.slow
 def test_pooler_leader_killed_ten_times(pooled):
     """B36: kill -9 in mid-step; the next instance takes over each time, by itself."""
     db, bouncer = pooled
@@ -152,6 +153,7 @@ def test_pooler_leader_killed_ten_times(pooled):
                 lambda: db.one("SELECT count(*) FROM public.swept") > before, 20
             )
             victim.signal(signal.SIGKILL)
+    bouncer.reconnect()
     with qret.Context(bouncer.dsn(db.name), **options) as last:
         worlds.heal(last, 10)
     assert bulk.count(db) == 0 == len(spies.overlaps(db))
@@ -168,6 +170,7 @@ WHERE locktype = 'advisory' AND granted AND a.datname = current_database()
 """
 
 
+@pytest.mark.slow
 def test_pooler_three_instances(pooled):
     """B01: a cycle at least every two intervals, never two at once, no lock older than a cycle."""
     db, bouncer = pooled

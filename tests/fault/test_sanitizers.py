@@ -31,6 +31,7 @@ def exchange(cluster):
     return found
 
 
+@pytest.mark.slow
 def test_cuts_under_address_sanitizer(exchange, tmp_path):
     """No leak, no overflow, nothing undefined: a context a cut, all in one process."""
     command = sanitizers.host("cuts", "address,undefined", tmp_path)

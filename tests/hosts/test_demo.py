@@ -13,7 +13,7 @@ from hosts import programs
 
 DEMO = os.path.join(programs.ROOT, "examples", "demo.sh")
 
-pytestmark = [pytest.mark.slow, pytest.mark.alone]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(name="folder")

@@ -19,33 +19,34 @@ def seeds(default):
         yield from range(int(first), int(last or first) + 1)
 
 
-def live(db, seed, cycle):
-    world = World(db, seed)
+def live(home, seed, cycle):
+    world = World(home.db, seed, home.broker)
     for _ in range(CYCLES):
         world.live(world.random.randint(10, 40))
         cycle(world)
+    home.empty()
 
 
 @pytest.mark.parametrize("seed", seeds("1-300"))
-def test_model_sql_steps(db, seed):
-    live(db, seed, cycles.sql_v1)
+def test_model_sql_steps(home, seed):
+    live(home, seed, cycles.sql_v1)
 
 
 @pytest.mark.parametrize("seed", seeds("1-100"))
-def test_model_second_sql_steps(db, seed):
-    live(db, seed, cycles.sql_v2)
+def test_model_second_sql_steps(home, seed):
+    live(home, seed, cycles.sql_v2)
 
 
 @pytest.mark.parametrize("seed", seeds("1-100"))
-def test_model_library_steps(db, seed):
-    live(db, seed, cycles.library_steps)
+def test_model_library_steps(home, seed):
+    live(home, seed, cycles.library_steps)
 
 
 @pytest.mark.parametrize("seed", seeds("1-300"))
-def test_model_library_cycle(db, seed):
-    live(db, seed, cycles.library_cycle)
+def test_model_library_cycle(home, seed):
+    live(home, seed, cycles.library_cycle)
 
 
 @pytest.mark.parametrize("seed", seeds("1-100"))
-def test_model_library_due_cycle(db, seed):
-    live(db, seed, cycles.library_due_cycle)
+def test_model_library_due_cycle(home, seed):
+    live(home, seed, cycles.library_due_cycle)

@@ -28,11 +28,11 @@ class Mismatch(AssertionError):
 class World:
     """The operations of one seed. A failure prints them."""
 
-    def __init__(self, db, seed):
+    def __init__(self, db, seed, broker=None):
         self.db = db
         self.random = random.Random(seed)
         self.seed = seed
-        self.broker = Broker(db)
+        self.broker = broker or Broker(db, prepares=True)
         self.model = reference.Log()
         self.trail = []
         self.names = {}

@@ -35,6 +35,7 @@ def other_libpq(tmp_path):
     return prefix
 
 
+@pytest.mark.slow
 def test_libpq_b92_is_found_and_not_baked_in(other_libpq, tmp_path):
     build, prefix = tmp_path / "build", tmp_path / "prefix"
     env = toolchain.environment(PKG_CONFIG_PATH=f"{other_libpq}/lib/pkgconfig")

@@ -37,6 +37,7 @@ def check_targets(build):
     assert json.loads(toolchain.run(["meson", "introspect", "--tests", build])) == []
 
 
+@pytest.mark.slow
 def test_subproject_b75_forced_fallback_builds_and_runs(consumer, tmp_path):
     """Shared first, then static in the same folder: the objects are the same."""
     build = tmp_path / "build"

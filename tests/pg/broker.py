@@ -31,14 +31,18 @@ def split_hashes(hashes):
 
 
 class Broker:
-    """Every operation is its own transaction, unless begin() was called."""
+    """Every operation is its own transaction, unless begin() was called.
 
-    def __init__(self, db, schema="queen", streams="queen_streams"):
+    prepares: each statement is planned once and not each time, as most brokers do it.
+    """
+
+    def __init__(self, db, schema="queen", streams="queen_streams", prepares=False):
         self.db = db
         self.connection = db.connect(application_name="broker")
         self.schema = '"{}"'.format(schema.replace('"', '""'))
         self.streams = '"{}"'.format(streams.replace('"', '""'))
         self._serial = 0
+        self._prepared = {} if prepares else None  # text -> how it is executed
 
     def close(self):
         self.connection.close()
@@ -46,9 +50,28 @@ class Broker:
     def sql(self, text, *args):
         """One statement; {q} is the log schema and {s} the streams schema."""
         with self.connection.cursor() as cursor:
-            text = text.replace("{q}", self.schema).replace("{s}", self.streams)
+            if self._prepared is None:
+                text = self._named(text)
+            else:
+                text = self._execution(cursor, text, len(args))
             cursor.execute(text, args or None)
             return cursor.fetchall() if cursor.description else []
+
+    def _named(self, text):
+        return text.replace("{q}", self.schema).replace("{s}", self.streams)
+
+    def _execution(self, cursor, text, count):
+        """Prepares the statement where it is new; no rollback takes that back."""
+        if text not in self._prepared:
+            name = f"statement_{len(self._prepared)}"
+            numbers = [f"${n + 1}" for n in range(count)]
+            statement = self._named(text)
+            if count:
+                statement = statement % (*numbers,)
+            cursor.execute(f"PREPARE {name} AS {statement}")
+            marks = ", ".join(["%s"] * count)
+            self._prepared[text] = f"EXECUTE {name}" + (f"({marks})" if count else "")
+        return self._prepared[text]
 
     def one(self, text, *args):
         rows = self.sql(text, *args)
@@ -158,7 +181,7 @@ class Broker:
         base, end = last_offset + 1, last_offset + len(messages)
         self.sql(
             "UPDATE {q}.log_partitions SET last_offset = %s,"
-            " last_write_at = CASE WHEN last_write_at < %s - interval '1 second'"
+            " last_write_at = CASE WHEN last_write_at < %s::timestamptz - interval '1 second'"
             " THEN %s ELSE last_write_at END WHERE id = %s",
             end,
             stamp,

@@ -37,6 +37,8 @@ SITUATIONS = {
 
 WITHOUT_STATISTICS = {"stale statistics", "no statistics"}
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def big(cluster):
