@@ -42,6 +42,7 @@ struct outcome {
 	int64_t orphans;         /* clean-up: partitions that are gone and left rows behind */
 	uint8_t orphan_uuid[16]; /* the first of them */
 	int64_t deliveries, oversize, poison; /* event prune */
+	int64_t waits;                        /* event prune: for locks, in vain */
 	int64_t skipped, failed;              /* event prune and clean-up */
 	char failure[FAILURE_BYTES];          /* SQLSTATE and message of the first that failed */
 	char cursor[CURSOR_BYTES]; /* where the next step of this unit goes on; "" from the start */
