@@ -168,7 +168,7 @@ static void fail_arm(struct qret_ctx *ctx, uint32_t arm, bool for_all)
 
 	phase_stamp_event_prune(ctx);
 	/* Should it be the hint that is wrong, it is not the next run's; the cursor is no other arm's. */
-	state->hints[arm][0] = '\0';
+	state->hints[arm][0] = state->resume[arm][0] = '\0';
 	phase_reset_cursor(ctx, ctx->runner.phase);
 	state->unit = state->one_step && !for_all && arm + 1 < EVENT_ARMS ? arm + 1 : 0;
 	if (for_all)
@@ -218,6 +218,15 @@ void failure_of_rows(struct qret_ctx *ctx, const struct work *work, const struct
 	                 NULL);
 	log_failure(ctx, work, &error);
 	count_failed(ctx, outcome->failed, &error);
+}
+
+void failure_of_locks(struct qret_ctx *ctx, const struct work *work)
+{
+	struct error error;
+
+	error_set_server(&error, "55P03", "locks behind its events are held", NULL);
+	log_failure(ctx, work, &error);
+	count_failed(ctx, 0, &error);
 }
 
 /* The lane's connection is gone: what flew on it is taken over by the others, if there are any. */
