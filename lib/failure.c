@@ -11,6 +11,7 @@
 #include "slots.h"
 #include "sqlstate.h"
 #include "text.h"
+#include "uuid.h"
 
 #define RETRIES_MOST             3
 #define LOSSES_BEFORE_HALVING    2
@@ -68,6 +69,26 @@ void failure_of_floors(struct qret_ctx *ctx, const struct error *error)
 		count_failed(ctx, 1, error);
 }
 
+/* For this cycle. */
+static void leave(struct qret_ctx *ctx, struct work *work, const struct error *error)
+{
+	work->settled = work->failed = true;
+	count_failed(ctx, 1, error);
+	if (ctx->runner.phase->units == 0)
+		left_add(&ctx->cycle.left, work->item.partition_id);
+}
+
+void failure_of_backed_off(struct qret_ctx *ctx, struct work *work)
+{
+	char id[UUID_TEXT_BYTES];
+	struct error error;
+
+	uuid_text(work->item.partition_id, id);
+	error_set(&error, QRET_ERR_SQL, true, "its steps failed in the cycles before: see the log",
+	          "partition %s is backed off", id);
+	leave(ctx, work, &error);
+}
+
 /* Gives the item up for this cycle. */
 static void give_up(struct qret_ctx *ctx, struct slot *slot, const struct error *error, bool locked)
 {
@@ -79,11 +100,10 @@ static void give_up(struct qret_ctx *ctx, struct slot *slot, const struct error 
 	work->failed = true;
 	if (runner->phase->failure == FAILURE_LOGGED)
 		return;
-	count_failed(ctx, 1, error);
+	leave(ctx, work, error);
 	ctx->report.items_locked += locked;
 	if (runner->phase->units > 0)
 		return;
-	left_add(&ctx->cycle.left, work->item.partition_id);
 	backoff_strike(&runner->backoff, work->item.partition_id, runner->phase->id, qret_now_us(),
 	               context_number(ctx, OPTION_INTERVAL_MS));
 }

@@ -139,9 +139,7 @@ START_TEST(prune_beside_a_busy_host_and_a_failing_arm)
 
 	for (size_t failing = 0; failing < COUNT_OF(all); failing++) {
 		begin_lame(all[failing], "ERROR 55P03 locked");
-		world_set("event_prune_interval_ms", "60000");
-		world_set("event_prune_max_defer_ms", "600000");
-		qret_set_busy(world.ctx, 1);
+		outbox_busy();
 		world_cycle(&report);
 		for (int round = 0; round < 4; round++) {
 			script_pass_ms(700000);
