@@ -2,6 +2,7 @@
 
 import contextlib
 
+import psycopg2
 import pytest
 
 from event.outbox import DAY, WINDOW
@@ -89,6 +90,19 @@ def test_E1_a_lock_behind_an_event_stops_nobody(outbox, held, rows):
         assert total(answers, "waits") >= 3 and total(answers, "failed") == 0
         assert outbox.deliveries() == 3
     assert outbox.pruned() == set(kept)
+
+
+@pytest.mark.parametrize("table", ["{event}", "{delivery}"])
+def test_E1_a_table_that_is_locked_is_no_events_fault(outbox, table):
+    """As while an index is built on it: nothing is picked apart, and the whole step fails."""
+    events = fill(outbox, 20)
+    host = outbox.db.connect(autocommit=False)
+    with host.cursor() as cursor:
+        cursor.execute(outbox.named(f"LOCK TABLE {table} IN SHARE MODE"))
+        with pytest.raises(psycopg2.errors.LockNotAvailable):
+            limited(outbox)
+        host.rollback()
+    assert outbox.pruned() == set(events)
 
 
 @pytest.fixture

@@ -17,8 +17,8 @@
 -- long: it is the same one again, most likely. Who waits for what is deleted already waits through
 -- those as well, and would make a deadlock of it if they lasted: so with something to commit a step
 -- ends after few of them.
--- Locks and transaction: as there; each try is a subtransaction, and gives its locks back where it
--- fails.
+-- Locks and transaction: as there, the two tables first; each try is a subtransaction, and gives its
+-- locks back where it fails.
 CREATE OR REPLACE FUNCTION @event@.event_prune_apart_v1(
     p_arm text,
     p_now timestamptz,
@@ -36,6 +36,7 @@ CREATE OR REPLACE FUNCTION @event@.event_prune_apart_v1(
 LANGUAGE plpgsql
 VOLATILE
 SET search_path = pg_catalog, pg_temp
+SET row_security = off
 AS $qretention$
 DECLARE
     v_most constant int := 64;      -- events that fail or are locked
@@ -46,6 +47,8 @@ DECLARE
     v_to int;
     v_batch record;
 BEGIN
+    -- A table that nobody may write to, as while an index is built, is no event's fault: 55P03.
+    LOCK TABLE @event_table@, @delivery_table@ IN ROW EXCLUSIVE MODE;
     taken := 0;
     events := 0;
     deliveries := 0;

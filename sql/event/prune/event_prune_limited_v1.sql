@@ -36,7 +36,7 @@
 -- Locks: rows as event_prune_batch_v1 and event_prune_chunk_v1, FOR UPDATE, until the transaction
 -- ends. Transaction: the caller's, one a step, READ COMMITTED (QR004 otherwise). A step with
 -- nothing to delete writes nothing. No row's lock is waited for longer than event_prune_patience_v1
--- says, and a table's is 55P03 after a session's own lock_timeout. Row-level security that would hide rows from the
+-- says; one on a whole table is 55P03, and the next step finds the same. Row-level security that would hide rows from the
 -- caller is refused (42501): what is owed by a hidden row would go with its event. A trigger of the
 -- host's runs with the path pg_catalog, pg_temp, and is to pin its own.
 CREATE OR REPLACE FUNCTION @event@.event_prune_limited_v1(
