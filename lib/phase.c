@@ -209,15 +209,25 @@ static void keep_hint(struct phase_state *state, uint32_t arm, const struct outc
 	text_copy(state->hints[arm], CURSOR_BYTES, state->hinted || slow ? outcome->cursor : "");
 }
 
+/* Followed from a step that was refused everything until one deletes something, or there is no more. */
+static void keep_resume(struct phase_state *state, uint32_t arm, const struct outcome *outcome)
+{
+	bool vain = outcome->failed + outcome->waits > 0;
+	bool stands = state->has_cursor && strcmp(state->cursor, outcome->cursor) == 0;
+
+	if (outcome->done || outcome->deleted > 0 || (vain && stands))
+		state->resume[arm][0] = '\0';
+	else if (vain || state->resume[arm][0] != '\0')
+		text_copy(state->resume[arm], CURSOR_BYTES, outcome->cursor);
+}
+
 void phase_keep_cursor(struct qret_ctx *ctx, const struct phase *phase, const struct work *work,
                        const struct outcome *outcome)
 {
 	struct phase_state *state = &ctx->phases[phase->id - 1];
 
 	if (phase->id == QRET_PHASE_EVENT_PRUNE) {
-		bool barren = work->barren > 0 && !outcome->done;
-
-		text_copy(state->resume[work->unit], CURSOR_BYTES, barren ? outcome->cursor : "");
+		keep_resume(state, work->unit, outcome);
 		if (outcome->done)
 			keep_hint(state, work->unit, outcome);
 	}

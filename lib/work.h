@@ -21,8 +21,7 @@ struct work {
 	int32_t rows;    /* size of its next batch; 0: as the lane has it */
 	uint8_t retries; /* retryable failures in a row */
 	uint8_t losses;  /* late locks lost in a row */
-	uint32_t
-		barren; /* event prune: its steps, since one deleted, that were refused everything */
+	uint32_t barren; /* event prune: steps in a row that were refused everything */
 	bool lock_first; /* after too many losses: the step that locks first, once */
 	bool stepped;    /* has had a step in this phase */
 	bool settled;    /* nothing more to do for it in this phase */

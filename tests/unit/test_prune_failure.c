@@ -232,6 +232,11 @@ static const char *refusing_outbox(struct script_call *call)
 	snprintf(refusing.asked + strlen(refusing.asked),
 	         sizeof(refusing.asked) - strlen(refusing.asked), "%d|", step);
 	script_pass_ms(refusing.step_ms);
+	/* It only looks. */
+	if (strcmp(strrchr(call->parameters, ' '), " 0") == 0) {
+		snprintf(answer, sizeof(answer), "0 0 0 0 0 'c%d f 100 0 - 0", step);
+		return answer;
+	}
 	if (step == refusing.front)
 		return "0 0 0 0 0 - t 100 0 - 0";
 	snprintf(answer, sizeof(answer), "%d 0 7 0 0 'c%d f 100 %s", step == refusing.free_step,
@@ -317,6 +322,37 @@ START_TEST(prune_budget_and_an_arm_that_refuses)
 }
 END_TEST
 
+/* Where the limit leaves this arm a look alone, what it was to go on with is not forgotten. */
+START_TEST(prune_limit_and_an_arm_that_refuses)
+{
+	begin_refusing(100, refused, 1);
+	ck_assert_run(0, 101, QRET_PARTIAL);
+	ck_assert_run(0, 20, QRET_PARTIAL);
+	world_set("event_prune_limit", "5");
+	outbox_answer = "5 5 0 0 0 - t 100 0 -";
+	outbox_answers = 1;
+	ck_assert_run(20, 1, QRET_BUDGET);
+	world_set("event_prune_limit", "0");
+	ck_assert_run(20, 20, QRET_PARTIAL);
+	world_end();
+}
+END_TEST
+
+/* One whose cursor stands still is over, and the next run is not to stand there as well. */
+START_TEST(prune_refused_cursor_that_stands_still)
+{
+	outbox_begin();
+	for (int run = 0; run < 3; run++) {
+		outbox_arms[0] = '\0';
+		outbox_answer = "0 0 0 0 0 'same f 100 64 'P0001_no";
+		outbox_answers = 2;
+		ck_assert_int_eq(world_cycle(&report), QRET_PARTIAL);
+		ck_assert_contains(outbox_arms, "'succeeded @1700000000000000 7776000 5000 - 500|");
+	}
+	world_end();
+}
+END_TEST
+
 /* A step that fails may fail for what it was asked: the next run begins at the start. */
 START_TEST(prune_failure_forgets_where_to_go_on)
 {
@@ -343,6 +379,8 @@ int main(void)
 		                 prune_of_an_arm_that_refuses,
 		                 prune_first_run_that_is_refused,
 		                 prune_budget_and_an_arm_that_refuses,
+		                 prune_limit_and_an_arm_that_refuses,
+		                 prune_refused_cursor_that_stands_still,
 		                 prune_failure_forgets_where_to_go_on,
 		                 NULL };
 
