@@ -111,8 +111,9 @@ static void finish_one_step(struct qret_ctx *ctx, const struct work *work,
 		runner->next = runner->count;
 }
 
-/* Whether nothing more is to be done for the item. */
-static bool is_settled(struct qret_ctx *ctx, const struct outcome *outcome, bool cursor_moved)
+/* Whether nothing more is to be done for the item, now. */
+static bool is_settled(struct qret_ctx *ctx, const struct work *work, const struct outcome *outcome,
+                       bool cursor_moved)
 {
 	const struct phase *phase = ctx->runner.phase;
 
@@ -120,6 +121,11 @@ static bool is_settled(struct qret_ctx *ctx, const struct outcome *outcome, bool
 		return true;
 	if (ctx->phases[phase->id - 1].one_step)
 		return true;
+	if (phase_prune_tired(ctx, work)) {
+		if (outcome->failed == 0)
+			failure_of_locks(ctx, work);
+		return true;
+	}
 	/* A contract that deletes nothing and is not done must not spin. */
 	return outcome->deleted == 0 && !(phase->cursored && cursor_moved);
 }
@@ -154,6 +160,8 @@ void answer_handle(struct qret_ctx *ctx, struct lane *lane, struct slot *slot,
 		batch_learn(ctx, lane, slot->rows, &outcome);
 	if (phase->id == QRET_PHASE_PARTITION_CLEANUP)
 		tell_orphans(ctx, &outcome);
+	if (phase->id == QRET_PHASE_EVENT_PRUNE)
+		phase_count_barren(slot->work, &outcome);
 	if (phase->cursored)
 		phase_keep_cursor(ctx, phase, slot->work, &outcome);
 	slot->work->deleted |= outcome.deleted > 0;
@@ -165,7 +173,7 @@ void answer_handle(struct qret_ctx *ctx, struct lane *lane, struct slot *slot,
 	/* As many events as the cycle may delete, and there are more. */
 	if (phase->id == QRET_PHASE_EVENT_PRUNE && !outcome.done && phase_prune_events(ctx) == 0)
 		runner_halt(runner, HALT_BUDGET);
-	if (!is_settled(ctx, &outcome, cursor_moved))
+	if (!is_settled(ctx, slot->work, &outcome, cursor_moved))
 		return;
 	if (phase->units == 0)
 		backoff_clear(&runner->backoff, slot->work->item.partition_id, phase->id);

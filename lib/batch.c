@@ -8,14 +8,10 @@
 
 #include "clock.h"
 #include "context.h"
+#include "smaller.h"
 
 #define FIRST_ROWS  100
 #define WINDOW_MOST 32
-
-static int32_t smaller(int64_t a, int64_t b)
-{
-	return (int32_t)(a < b ? a : b);
-}
 
 /* Rows that may be in flight on one lane. A row rate bounds them to one second's worth. */
 static int32_t capacity(const struct qret_ctx *ctx)

@@ -54,7 +54,6 @@ struct cycle {
 	struct error error; /* why it fails; code QRET_DONE: it does not */
 	struct error first_failure;
 	bool stopped, budget, partial;
-	bool paged;      /* a page was read */
 	bool pages_over; /* phases 1 to 3 have had their last page */
 	bool prune_open; /* the gate is held, and the event prune has not had its turn */
 	bool late_prune; /* it has it at the end of a cycle that ended early: one step */

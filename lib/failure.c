@@ -11,6 +11,7 @@
 #include "slots.h"
 #include "sqlstate.h"
 #include "text.h"
+#include "uuid.h"
 
 #define RETRIES_MOST             3
 #define LOSSES_BEFORE_HALVING    2
@@ -68,6 +69,26 @@ void failure_of_floors(struct qret_ctx *ctx, const struct error *error)
 		count_failed(ctx, 1, error);
 }
 
+/* For this cycle. */
+static void leave(struct qret_ctx *ctx, struct work *work, const struct error *error)
+{
+	work->settled = work->failed = true;
+	count_failed(ctx, 1, error);
+	if (ctx->runner.phase->units == 0)
+		left_add(&ctx->cycle.left, work->item.partition_id);
+}
+
+void failure_of_backed_off(struct qret_ctx *ctx, struct work *work)
+{
+	char id[UUID_TEXT_BYTES];
+	struct error error;
+
+	uuid_text(work->item.partition_id, id);
+	error_set(&error, QRET_ERR_SQL, true, "its steps failed in the cycles before: see the log",
+	          "partition %s is backed off", id);
+	leave(ctx, work, &error);
+}
+
 /* Gives the item up for this cycle. */
 static void give_up(struct qret_ctx *ctx, struct slot *slot, const struct error *error, bool locked)
 {
@@ -79,11 +100,10 @@ static void give_up(struct qret_ctx *ctx, struct slot *slot, const struct error 
 	work->failed = true;
 	if (runner->phase->failure == FAILURE_LOGGED)
 		return;
-	count_failed(ctx, 1, error);
+	leave(ctx, work, error);
 	ctx->report.items_locked += locked;
 	if (runner->phase->units > 0)
 		return;
-	left_add(&ctx->cycle.left, work->item.partition_id);
 	backoff_strike(&runner->backoff, work->item.partition_id, runner->phase->id, qret_now_us(),
 	               context_number(ctx, OPTION_INTERVAL_MS));
 }
@@ -168,7 +188,7 @@ static void fail_arm(struct qret_ctx *ctx, uint32_t arm, bool for_all)
 
 	phase_stamp_event_prune(ctx);
 	/* Should it be the hint that is wrong, it is not the next run's; the cursor is no other arm's. */
-	state->hints[arm][0] = '\0';
+	state->hints[arm][0] = state->resume[arm][0] = '\0';
 	phase_reset_cursor(ctx, ctx->runner.phase);
 	state->unit = state->one_step && !for_all && arm + 1 < EVENT_ARMS ? arm + 1 : 0;
 	if (for_all)
@@ -218,6 +238,15 @@ void failure_of_rows(struct qret_ctx *ctx, const struct work *work, const struct
 	                 NULL);
 	log_failure(ctx, work, &error);
 	count_failed(ctx, outcome->failed, &error);
+}
+
+void failure_of_locks(struct qret_ctx *ctx, const struct work *work)
+{
+	struct error error;
+
+	error_set_server(&error, "55P03", "locks behind its events are held", NULL);
+	log_failure(ctx, work, &error);
+	count_failed(ctx, 0, &error);
 }
 
 /* The lane's connection is gone: what flew on it is taken over by the others, if there are any. */

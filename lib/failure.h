@@ -16,6 +16,12 @@ void failure_handle(struct qret_ctx *ctx, struct lane *lane, struct slot *slot,
  */
 void failure_of_rows(struct qret_ctx *ctx, const struct work *work, const struct outcome *outcome);
 
+/* The prune leaves an arm for now, where no event failed and all were locked: its next run goes on. */
+void failure_of_locks(struct qret_ctx *ctx, const struct work *work);
+
+/* Its steps failed in the cycles before, so it is left out of this one. */
+void failure_of_backed_off(struct qret_ctx *ctx, struct work *work);
+
 /* A statement that keeps floors true failed: its partitions wait for the next cycle. */
 void failure_of_floors(struct qret_ctx *ctx, const struct error *error);
 

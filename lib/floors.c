@@ -11,6 +11,7 @@
 
 #include "clock.h"
 #include "context.h"
+#include "smaller.h"
 #include "uuid.h"
 
 #define QUEUE_CAP          200 /* partitions of one queue in a page: the others get their turn */
@@ -74,11 +75,6 @@ void floors_round_failed(struct round *round)
 {
 	random_start(round);
 	round->looked = 0;
-}
-
-static int32_t smaller(int64_t a, int64_t b)
-{
-	return (int32_t)(a < b ? a : b);
 }
 
 static void grow(struct floors *floors, enum floors_kind kind)

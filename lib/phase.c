@@ -13,6 +13,8 @@
 #define RUNS_FROM_START     10 /* one of so many looks from the start */
 #define SLOW_LOOK_US        50000
 #define PRUNE_EVENTS_MOST   500 /* the functions take no more in one step */
+#define BARREN_MOST         20
+#define FIRST_BARREN_US     (60 * US_PER_SECOND)
 
 /*
  * Sub-cadence: true, and stamped, if the phase's time has come. Stamped before it runs, so that
@@ -83,8 +85,10 @@ static bool begin_event_prune(struct qret_ctx *ctx)
 		log_plain(&ctx->log, LOG_SETTLED_LATE);
 	}
 	/* Of one step, the due time stays, so the next cycle takes its step as well. */
-	if (!state->one_step)
+	if (!state->one_step) {
 		phase_stamp_event_prune(ctx);
+		state->prunes++;
+	}
 	return true;
 }
 
@@ -205,14 +209,28 @@ static void keep_hint(struct phase_state *state, uint32_t arm, const struct outc
 	text_copy(state->hints[arm], CURSOR_BYTES, state->hinted || slow ? outcome->cursor : "");
 }
 
+/* Followed from a step that was refused everything until one deletes something, or there is no more. */
+static void keep_resume(struct phase_state *state, uint32_t arm, const struct outcome *outcome)
+{
+	bool vain = outcome->failed + outcome->waits > 0;
+	bool stands = state->has_cursor && strcmp(state->cursor, outcome->cursor) == 0;
+
+	if (outcome->done || outcome->deleted > 0 || (vain && stands))
+		state->resume[arm][0] = '\0';
+	else if (vain || state->resume[arm][0] != '\0')
+		text_copy(state->resume[arm], CURSOR_BYTES, outcome->cursor);
+}
+
 void phase_keep_cursor(struct qret_ctx *ctx, const struct phase *phase, const struct work *work,
                        const struct outcome *outcome)
 {
 	struct phase_state *state = &ctx->phases[phase->id - 1];
 
-	if (phase->id == QRET_PHASE_EVENT_PRUNE && outcome->done)
-		keep_hint(state, work->unit, outcome);
-
+	if (phase->id == QRET_PHASE_EVENT_PRUNE) {
+		keep_resume(state, work->unit, outcome);
+		if (outcome->done)
+			keep_hint(state, work->unit, outcome);
+	}
 	state->has_cursor = outcome->has_cursor && !outcome->done;
 	memcpy(state->cursor, outcome->cursor, sizeof(state->cursor));
 	memcpy(state->cursor_uuid, outcome->cursor_uuid, sizeof(state->cursor_uuid));
@@ -224,6 +242,12 @@ const char *phase_prune_after(struct qret_ctx *ctx, uint32_t arm)
 
 	if (state->has_cursor)
 		return state->cursor;
+	if (state->resume[arm][0] != '\0') {
+		state->hinted = state->hints[arm][0] != '\0';
+		state->has_cursor = true;
+		text_copy(state->cursor, CURSOR_BYTES, state->resume[arm]);
+		return state->cursor;
+	}
 	state->hinted = state->runs[arm]++ % RUNS_FROM_START != 0 && state->hints[arm][0] != '\0';
 	return state->hinted ? state->hints[arm] : NULL;
 }
@@ -231,6 +255,24 @@ const char *phase_prune_after(struct qret_ctx *ctx, uint32_t arm)
 void phase_reset_cursor(struct qret_ctx *ctx, const struct phase *phase)
 {
 	ctx->phases[phase->id - 1].has_cursor = false;
+}
+
+bool phase_prune_tired(const struct qret_ctx *ctx, const struct work *work)
+{
+	const struct phase_state *state = &ctx->phases[QRET_PHASE_EVENT_PRUNE - 1];
+
+	if (work->barren < BARREN_MOST)
+		return false;
+	return state->prunes > 1 || qret_now_us() >= ctx->runner.begun_us + FIRST_BARREN_US;
+}
+
+/* A step that had nothing to try, since all it looked at was owed, says nothing either way. */
+void phase_count_barren(struct work *work, const struct outcome *outcome)
+{
+	if (outcome->deleted > 0)
+		work->barren = 0;
+	else if (outcome->failed + outcome->waits > 0)
+		work->barren++;
 }
 
 const char *phase_unit(const struct phase *phase, uint32_t unit)

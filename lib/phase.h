@@ -35,6 +35,9 @@ struct phase_state {
 	char hints[EVENT_ARMS][CURSOR_BYTES];
 	uint32_t runs[EVENT_ARMS];
 	bool hinted; /* this run of an arm began at its hint */
+	/* event prune, an arm each: where a run that came to nothing is gone on with; "" at the start */
+	char resume[EVENT_ARMS][CURSOR_BYTES];
+	uint32_t prunes; /* whole ones, begun */
 };
 
 struct phase {
@@ -80,6 +83,17 @@ void phase_keep_cursor(struct qret_ctx *ctx, const struct phase *phase, const st
  */
 const char *phase_prune_after(struct qret_ctx *ctx, uint32_t arm);
 void phase_reset_cursor(struct qret_ctx *ctx, const struct phase *phase);
+
+/*
+ * Whether the prune is to leave an arm for now, since too many of its steps in a row were refused
+ * everything they tried. The next run goes on where this one ended, and so does the one after a run
+ * that a budget or a stop ended among such steps: whatever is behind them is reached.
+ *
+ * A context's first prune has a minute for them instead: of a program that runs once a day there is
+ * no next run that knows of this one.
+ */
+bool phase_prune_tired(const struct qret_ctx *ctx, const struct work *work);
+void phase_count_barren(struct work *work, const struct outcome *outcome);
 
 /*
  * How many events the prune's next step may delete, within event_prune_limit. 0: it only looks, so

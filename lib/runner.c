@@ -67,6 +67,7 @@ void runner_begin(struct qret_ctx *ctx, const struct phase *phase, struct work *
 	for (uint32_t i = 0; i < count; i++) {
 		works[i].rows = 0;
 		works[i].retries = works[i].losses = 0;
+		works[i].barren = 0;
 		works[i].lock_first = works[i].stepped = works[i].settled = false;
 	}
 }

@@ -3,7 +3,7 @@
 #include "slots.h"
 
 #include "context.h"
-#include "uuid.h"
+#include "failure.h"
 
 void slot_settle(struct slot *slot)
 {
@@ -45,21 +45,6 @@ static struct work *take_orphan(struct qret_ctx *ctx)
 	return NULL;
 }
 
-static void skip_backed_off(struct qret_ctx *ctx, struct work *work)
-{
-	char id[UUID_TEXT_BYTES];
-
-	work->settled = work->failed = true;
-	ctx->cycle.partial = true;
-	ctx->report.items_failed++;
-	left_add(&ctx->cycle.left, work->item.partition_id);
-	uuid_text(work->item.partition_id, id);
-	if (ctx->cycle.first_failure.code == QRET_DONE)
-		error_set(&ctx->cycle.first_failure, QRET_ERR_SQL, true,
-		          "its steps failed in the cycles before: see the log",
-		          "partition %s is backed off", id);
-}
-
 /* The next item that nobody has had and that has something to do in this phase. */
 static struct work *take_next(struct qret_ctx *ctx)
 {
@@ -74,7 +59,7 @@ static struct work *take_next(struct qret_ctx *ctx)
 			continue;
 		if (!backoff_active(&runner->backoff, work->item.partition_id, qret_now_us()))
 			return work;
-		skip_backed_off(ctx, work);
+		failure_of_backed_off(ctx, work);
 	}
 	return NULL;
 }

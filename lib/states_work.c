@@ -59,7 +59,7 @@ int state_page(struct qret_ctx *ctx)
 	int rc;
 
 	/* Steps heed the budget; a list of which nothing is to be stepped has none. */
-	if (ctx->cycle.plan == PLAN_CYCLE && ctx->cycle.paged && !ctx->cycle.asked &&
+	if (ctx->cycle.plan == PLAN_CYCLE && ctx->pager.read_us != 0 && !ctx->cycle.asked &&
 	    cycle_budget_spent(ctx)) {
 		ctx->cycle.budget = true;
 		return state_leave(ctx);
@@ -67,7 +67,6 @@ int state_page(struct qret_ctx *ctx)
 	rc = state_ask(ctx, pager_bind, &answer, &error);
 	if (rc != QRET_DONE)
 		return state_no_answer(ctx, rc, &error);
-	ctx->cycle.paged = true;
 	pager_read(ctx, answer);
 	result_free(answer);
 	if (lists_unknown(ctx))

@@ -165,6 +165,7 @@ void step_read_event_prune(const struct pg_result *result, int32_t rows,
 	ret_outcome->done = result_bool(result, 0, 6);
 	ret_outcome->elapsed_us = result_integer(result, 0, 7, 0);
 	ret_outcome->failed = count_of(result, 8);
+	ret_outcome->waits = count_of(result, 10);
 	result_text(result, 0, 9, ret_outcome->failure, sizeof(ret_outcome->failure));
 }
 

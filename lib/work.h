@@ -21,6 +21,7 @@ struct work {
 	int32_t rows;    /* size of its next batch; 0: as the lane has it */
 	uint8_t retries; /* retryable failures in a row */
 	uint8_t losses;  /* late locks lost in a row */
+	uint32_t barren; /* event prune: steps in a row that were refused everything */
 	bool lock_first; /* after too many losses: the step that locks first, once */
 	bool stepped;    /* has had a step in this phase */
 	bool settled;    /* nothing more to do for it in this phase */
@@ -42,6 +43,7 @@ struct outcome {
 	int64_t orphans;         /* clean-up: partitions that are gone and left rows behind */
 	uint8_t orphan_uuid[16]; /* the first of them */
 	int64_t deliveries, oversize, poison; /* event prune */
+	int64_t waits;                        /* event prune: for locks, in vain */
 	int64_t skipped, failed;              /* event prune and clean-up */
 	char failure[FAILURE_BYTES];          /* SQLSTATE and message of the first that failed */
 	char cursor[CURSOR_BYTES]; /* where the next step of this unit goes on; "" from the start */

@@ -29,6 +29,7 @@ void pager_free(struct pager *pager)
 void pager_begin(struct pager *pager)
 {
 	pager->count = 0;
+	pager->read_us = 0;
 	pager->last = pager->has_after = false;
 }
 

@@ -19,7 +19,7 @@ struct pager {
 	bool last; /* no page follows */
 	bool has_after;
 	uint8_t after[16]; /* the last partition of the page before */
-	int64_t read_us;   /* when the page was read, on our clock */
+	int64_t read_us;   /* when the page was read, on our clock; 0: none was */
 	uint8_t *ids;      /* the page's ids as an array, for reading it again */
 };
 

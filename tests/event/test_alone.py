@@ -123,6 +123,33 @@ def test_E7_a_crowd_that_fails_stops_no_cycle(event_db, own, crowded):
     assert (report["events_deleted"], report["items_failed"]) == (1, 520)
 
 
+def test_E7_what_refuses_everything_costs_each_run_little(event_db, own):
+    """And what is behind it goes all the same, with a later run."""
+    own.sql(
+        "INSERT INTO {event} (name, recorded_at) SELECT 'held', %s::timestamptz"
+        " - interval '200 days' + n * interval '1 s' FROM generate_series(1, 2000) AS n",
+        own.now,
+    )
+    own.event(age=OLD)
+    own.sql(
+        "CREATE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS"
+        " $$ BEGIN IF OLD.name = 'held' THEN RAISE 'not this one'; END IF; RETURN OLD; END $$"
+    )
+    own.sql(
+        "CREATE TRIGGER refuse BEFORE DELETE ON {event} FOR EACH ROW"
+        " EXECUTE FUNCTION public.refuse()"
+    )
+    with qret.Context(event_db.dsn, engines="event", event_prune_interval_ms=0) as library:
+        report = library.try_cycle()[1]
+        assert (report["events_deleted"], report["items_failed"]) == (1, 2000)
+        behind = own.event(age=OLD)
+        report = library.try_cycle()[1]
+        assert (report["events_deleted"], report["items_failed"]) == (0, 20 * 64)
+        report = library.try_cycle()[1]
+        assert (report["events_deleted"], report["items_failed"]) == (1, 2000 - 20 * 64)
+        assert behind not in own.events() and len(own.events()) == 2000
+
+
 def test_E7_a_crowd_that_fails_stops_nobody_who_steps_by_hand(event_db, own, crowded):
     with qret.Context(event_db.dsn, engines="event") as library:
         for _ in range(12):

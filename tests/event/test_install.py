@@ -328,7 +328,7 @@ def test_E1_every_function_of_the_prune_that_reads_rows_sees_all_of_them(outbox)
         " AND p.prosrc ~ %s",
         rf"\.({names})\M",
     )
-    assert len(readers) == 15
+    assert len(readers) == 16
     assert [name for name, sees_all in readers if not sees_all] == []
 
 

@@ -17,6 +17,13 @@ const char *outbox_step(struct script_call *call)
 	return outbox_answers-- > 0 ? outbox_answer : NULL;
 }
 
+void outbox_busy(void)
+{
+	world_set("event_prune_interval_ms", "60000");
+	world_set("event_prune_max_defer_ms", "600000");
+	ck_assert_int_eq(qret_set_busy(world.ctx, 1), QRET_DONE);
+}
+
 void outbox_begin(void)
 {
 	world_begin(0, 0);

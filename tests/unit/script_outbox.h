@@ -12,6 +12,9 @@ extern int outbox_answers;        /* how many of them; the others have nothing t
 /* A world with an outbox alone, which has nothing to prune. */
 void outbox_begin(void);
 
+/* From now on beside a busy host, which the prune is late for after eleven minutes. */
+void outbox_busy(void);
+
 /* world.before of such a world. */
 const char *outbox_step(struct script_call *call);
 

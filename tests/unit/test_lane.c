@@ -148,19 +148,6 @@ START_TEST(runner_budget_over_a_list_of_nothing)
 }
 END_TEST
 
-/* A rate is kept over the cycle, by waiting between transactions. */
-START_TEST(runner_rate)
-{
-	world_begin(5, 200);
-	world_set("max_rows_per_second", "100");
-	ck_assert_int_eq(world_cycle(&report), QRET_DONE);
-	ck_assert_int_eq(report.segments_deleted, 1000);
-	ck_assert_int_ge(report.elapsed_us, 8000000);
-	ck_assert_int_le(report.elapsed_us, 11000000);
-	world_end();
-}
-END_TEST
-
 /* ---- Lanes ------------------------------------------------------------------------------------- */
 
 static const char *slow_steps(struct script_call *call)
@@ -355,7 +342,6 @@ int main(void)
 		                 runner_budget,
 		                 runner_budget_that_discovery_uses_up,
 		                 runner_budget_over_a_list_of_nothing,
-		                 runner_rate,
 		                 runner_lanes_share_the_work,
 		                 runner_lanes_only_where_there_is_work,
 		                 runner_lost_lane_is_replaced_by_the_others,

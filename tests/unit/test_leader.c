@@ -289,6 +289,46 @@ START_TEST(lease_or_none_behind_a_pooler)
 }
 END_TEST
 
+static int64_t renewed_us, longest_gap_us;
+static int long_steps;
+
+/* The first step of the second lane takes longer than a page is fresh. */
+static const char *second_lane_hangs(struct script_call *call)
+{
+	const char *answer = lease_server(call);
+	int64_t now_us = script_now_us();
+
+	if (strncmp(call->statement, "step", 4) == 0)
+		call->delay_ms = call->connection == 2 && long_steps++ == 0 ? 100000 : 10;
+	if (strcmp(call->statement, "lease_renew") == 0 ||
+	    strcmp(call->statement, "lease_claim") == 0) {
+		if (renewed_us != 0 && now_us - renewed_us > longest_gap_us)
+			longest_gap_us = now_us - renewed_us;
+		renewed_us = now_us;
+	}
+	return answer;
+}
+
+/* A page that has grown old is read again when every lane is free: until then the lease is kept. */
+START_TEST(lease_renewed_while_a_stale_page_waits)
+{
+	begin("'granted 42 f 0");
+	world.before = second_lane_hangs;
+	world_set("parallelism", "2");
+	world_set("statement_timeout_ms", "200000");
+	world_set("idle_limit_ms", "300000");
+	renewed_us = longest_gap_us = long_steps = 0;
+	ck_assert_int_eq(world_cycle(&report), QRET_DONE);
+	ck_assert_int_ge(report.elapsed_us, 100000000);
+	ck_assert_int_eq(script_sent("worklist_by_id"), 1);
+	/* And from the last one to the next claim, which follows it at once. */
+	ck_assert_int_eq(world_cycle(&report), QRET_DONE);
+	ck_assert_int_lt(longest_gap_us, 5000000);
+	ck_assert_int_eq(world_left(), 0);
+	world_end();
+}
+END_TEST
+
 int main(void)
 {
 	const TTest *tests[] = { lease_fences_every_step,
@@ -298,6 +338,7 @@ int main(void)
 		                 lease_fence_lost,
 		                 lease_renewed_in_long_cycle,
 		                 lease_renewed_before_the_steps,
+		                 lease_renewed_while_a_stale_page_waits,
 		                 lease_stop_while_it_is_renewed,
 		                 lease_stop_hands_over,
 		                 lease_by_hand,

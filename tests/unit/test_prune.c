@@ -78,11 +78,9 @@ START_TEST(prune_beside_a_busy_host)
 	int before = 0;
 
 	outbox_begin();
-	world_set("event_prune_interval_ms", "60000");
-	world_set("event_prune_max_defer_ms", "600000");
+	outbox_busy();
 	outbox_answer = "5 5 0 0 0 - f 100 0 -";
 	outbox_answers = 1000;
-	ck_assert_int_eq(qret_set_busy(world.ctx, 1), QRET_DONE);
 	for (int i = 0; i < 10; i++) {
 		ck_assert_int_eq(world_cycle(&report), QRET_DONE);
 		script_pass_ms(60000);
@@ -186,9 +184,7 @@ END_TEST
 START_TEST(prune_round_after_a_whole_one)
 {
 	outbox_begin();
-	world_set("event_prune_interval_ms", "60000");
-	world_set("event_prune_max_defer_ms", "600000");
-	qret_set_busy(world.ctx, 1);
+	outbox_busy();
 	world_cycle(&report);
 	script_pass_ms(700000);
 	outbox_answer = "5 5 0 0 0 - t 100 0 -";

@@ -2,6 +2,8 @@
 /* A prune that fails, in part or whole, and one whose cycle ends before its turn. E6, E7. */
 #include "script_outbox.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static struct qret_cycle_report report;
@@ -115,13 +117,18 @@ static const char *lame_outbox(struct script_call *call)
 	return answer;
 }
 
-static void begin_lame(const char *arm, const char *answer)
+static void fail_arm_with(const char *arm, const char *answer)
 {
-	outbox_begin();
 	outbox_answers = 0;
 	failing_arm = arm;
 	failing_answer = answer;
 	world.before = lame_outbox;
+}
+
+static void begin_lame(const char *arm, const char *answer)
+{
+	outbox_begin();
+	fail_arm_with(arm, answer);
 }
 
 /* One arm that always fails does not have every later round beside a busy host to itself. */
@@ -132,9 +139,7 @@ START_TEST(prune_beside_a_busy_host_and_a_failing_arm)
 
 	for (size_t failing = 0; failing < COUNT_OF(all); failing++) {
 		begin_lame(all[failing], "ERROR 55P03 locked");
-		world_set("event_prune_interval_ms", "60000");
-		world_set("event_prune_max_defer_ms", "600000");
-		qret_set_busy(world.ctx, 1);
+		outbox_busy();
 		world_cycle(&report);
 		for (int round = 0; round < 4; round++) {
 			script_pass_ms(700000);
@@ -205,14 +210,179 @@ START_TEST(prune_failure_waits)
 }
 END_TEST
 
+/* An outbox whose first arm refuses so many steps from its front on, each for so long. */
+static struct {
+	const char *arm;     /* with its quote */
+	int front;           /* steps until its end */
+	int free_step;       /* one that deletes something; -1: none */
+	const char *refusal; /* failed, failure and waits */
+	int64_t step_ms;
+	char asked[1024]; /* where its steps began, and a bar after each */
+} refusing;
+
+static const char *refusing_outbox(struct script_call *call)
+{
+	static char answer[256];
+	const char *after = strstr(call->parameters, " 'c");
+	int step = after == NULL ? 0 : atoi(after + 3);
+
+	if (strcmp(call->statement, "event_prune_step") != 0 ||
+	    strncmp(call->parameters, refusing.arm, strlen(refusing.arm)) != 0)
+		return outbox_step(call);
+	snprintf(refusing.asked + strlen(refusing.asked),
+	         sizeof(refusing.asked) - strlen(refusing.asked), "%d|", step);
+	script_pass_ms(refusing.step_ms);
+	/* It only looks. */
+	if (strcmp(strrchr(call->parameters, ' '), " 0") == 0) {
+		snprintf(answer, sizeof(answer), "0 0 0 0 0 'c%d f 100 0 - 0", step);
+		return answer;
+	}
+	if (step == refusing.front)
+		return "0 0 0 0 0 - t 100 0 - 0";
+	snprintf(answer, sizeof(answer), "%d 0 7 0 0 'c%d f 100 %s", step == refusing.free_step,
+	         step + 1, refusing.refusal);
+	return answer;
+}
+
+static void begin_refusing(int front, const char *refusal, int64_t step_ms)
+{
+	outbox_begin();
+	refusing.arm = "'settled";
+	refusing.front = front;
+	refusing.free_step = -1;
+	refusing.refusal = refusal;
+	refusing.step_ms = step_ms;
+	world.before = refusing_outbox;
+}
+
+static void ck_assert_run(int first, int steps, int outcome)
+{
+	char expected[1024] = "";
+
+	refusing.asked[0] = outbox_arms[0] = '\0';
+	ck_assert_int_eq(world_cycle(&report), outcome);
+	for (int i = 0; i < steps; i++)
+		snprintf(expected + strlen(expected), sizeof(expected) - strlen(expected), "%d|",
+		         first + i);
+	ck_assert_str_eq(refusing.asked, expected);
+}
+
+static const char refused[] = "64 'P0001_not_this_one 0", locked[] = "0 - 130";
+
+/* Each run ends such an arm, and no other; together they come to its end, and begin again. */
+START_TEST(prune_of_an_arm_that_refuses)
+{
+	static const char *const refusals[] = { refused, locked };
+
+	for (size_t i = 0; i < COUNT_OF(refusals); i++) {
+		begin_refusing(50, refusals[i], 1);
+		refusing.free_step = 49;
+		/* A context's first run comes to what is behind. */
+		ck_assert_run(0, 51, i == 0 ? QRET_PARTIAL : QRET_DONE);
+		ck_assert_int_eq(report.events_deleted, 1);
+		refusing.free_step = -1;
+		ck_assert_run(0, 20, QRET_PARTIAL);
+		ck_assert_str_eq(qret_error_sqlstate(world.ctx), i == 0 ? "P0001" : "55P03");
+		ck_assert_contains(outbox_arms, "'default_window");
+		ck_assert_run(20, 20, QRET_PARTIAL);
+		ck_assert_run(40, 11, i == 0 ? QRET_PARTIAL : QRET_DONE);
+		ck_assert_run(0, 20, QRET_PARTIAL);
+		/* One that lets something go is no vain one. */
+		refusing.free_step = 35;
+		ck_assert_run(20, 31, i == 0 ? QRET_PARTIAL : QRET_DONE);
+		world_end();
+	}
+}
+END_TEST
+
+/* The first run has a minute for it. */
+START_TEST(prune_first_run_that_is_refused)
+{
+	begin_refusing(100, refused, 2000);
+	ck_assert_run(0, 30, QRET_PARTIAL);
+	ck_assert_run(30, 20, QRET_PARTIAL);
+	world_end();
+	begin_refusing(100, refused, 10000);
+	ck_assert_run(0, 20, QRET_PARTIAL);
+	world_end();
+}
+END_TEST
+
+/* A budget that does not suffice for what is refused is no reason never to come to what is behind. */
+START_TEST(prune_budget_and_an_arm_that_refuses)
+{
+	begin_refusing(10, refused, 300);
+	world_set("cycle_budget_ms", "1000");
+	ck_assert_run(0, 4, QRET_BUDGET);
+	ck_assert_run(4, 4, QRET_BUDGET);
+	ck_assert_run(8, 3, QRET_PARTIAL);
+	ck_assert_contains(outbox_arms, "'default_window");
+	ck_assert_run(0, 4, QRET_BUDGET);
+	world_end();
+}
+END_TEST
+
+/* Where the limit leaves this arm a look alone, what it was to go on with is not forgotten. */
+START_TEST(prune_limit_and_an_arm_that_refuses)
+{
+	begin_refusing(100, refused, 1);
+	ck_assert_run(0, 101, QRET_PARTIAL);
+	ck_assert_run(0, 20, QRET_PARTIAL);
+	world_set("event_prune_limit", "5");
+	outbox_answer = "5 5 0 0 0 - t 100 0 -";
+	outbox_answers = 1;
+	ck_assert_run(20, 1, QRET_BUDGET);
+	world_set("event_prune_limit", "0");
+	ck_assert_run(20, 20, QRET_PARTIAL);
+	world_end();
+}
+END_TEST
+
+/* One whose cursor stands still is over, and the next run is not to stand there as well. */
+START_TEST(prune_refused_cursor_that_stands_still)
+{
+	outbox_begin();
+	for (int run = 0; run < 3; run++) {
+		outbox_arms[0] = '\0';
+		outbox_answer = "0 0 0 0 0 'same f 100 64 'P0001_no";
+		outbox_answers = 2;
+		ck_assert_int_eq(world_cycle(&report), QRET_PARTIAL);
+		ck_assert_contains(outbox_arms, "'succeeded @1700000000000000 7776000 5000 - 500|");
+	}
+	world_end();
+}
+END_TEST
+
+/* A step that fails may fail for what it was asked: the next run begins at the start. */
+START_TEST(prune_failure_forgets_where_to_go_on)
+{
+	begin_refusing(100, refused, 1);
+	ck_assert_run(0, 101, QRET_PARTIAL);
+	ck_assert_run(0, 20, QRET_PARTIAL);
+	fail_arm_with("'settled", "ERROR 22023 a prune cannot go on after this");
+	ck_assert_int_eq(world_cycle(&report), QRET_PARTIAL);
+	world.before = refusing_outbox;
+	ck_assert_run(0, 20, QRET_PARTIAL);
+	world_end();
+}
+END_TEST
+
 int main(void)
 {
-	const TTest *tests[] = {
-		prune_failure_is_partial,     prune_events_that_fail,
-		prune_after_an_early_end,     prune_beside_a_busy_host_and_a_failing_arm,
-		prune_cursor_of_a_failed_arm, prune_step_by_hand_that_fails,
-		prune_failure_waits,          NULL
-	};
+	const TTest *tests[] = { prune_failure_is_partial,
+		                 prune_events_that_fail,
+		                 prune_after_an_early_end,
+		                 prune_beside_a_busy_host_and_a_failing_arm,
+		                 prune_cursor_of_a_failed_arm,
+		                 prune_step_by_hand_that_fails,
+		                 prune_failure_waits,
+		                 prune_of_an_arm_that_refuses,
+		                 prune_first_run_that_is_refused,
+		                 prune_budget_and_an_arm_that_refuses,
+		                 prune_limit_and_an_arm_that_refuses,
+		                 prune_refused_cursor_that_stands_still,
+		                 prune_failure_forgets_where_to_go_on,
+		                 NULL };
 
 	return unit_run("prune_failure", tests);
 }

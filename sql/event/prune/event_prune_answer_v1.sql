@@ -11,6 +11,7 @@ SET search_path = pg_catalog, pg_temp
 AS $qretention$
 BEGIN
     RETURN jsonb_build_object('events', 0, 'deliveries', 0, 'skipped', 0, 'oversize', 0, 'poison', 0,
-        'unknown', 0, 'failed', 0, 'failure', NULL, 'last', p_last, 'done', p_done);
+        'unknown', 0, 'failed', 0, 'failure', NULL, 'waits', 0,
+        'last', p_last, 'done', p_done);
 END
 $qretention$

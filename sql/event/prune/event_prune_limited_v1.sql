@@ -19,13 +19,14 @@
 --
 -- Strictly older goes: what is exactly as old as its window stays.
 --
--- Result keys: events and deliveries deleted; skipped, due events of which a row is locked by
--- somebody else, left to the next run; oversize, 1 where an event with more deliveries than
+-- Result keys: events and deliveries deleted; skipped, due events of which a row, or one that goes
+-- with them or refers to them, is locked by somebody else, left to the next run; oversize, 1 where an event with more deliveries than
 -- p_max_rows began to lose them, a chunk a step; poison, rows that no arm can judge, and unknown,
 -- rows whose policy or status is none that is known, both counted by the first step of a run, up to
 -- 1000; failed, due events that something else holds on to or a trigger refused, left to the next
--- run, and failure, the SQLSTATE and message of the first; last, where this step ended; done, the
--- arm has nothing further. A delivery of unknown status is owed as any other.
+-- run, and failure, the SQLSTATE and message of the first; waits, how many locks were waited for in
+-- vain; last, where this step ended; done, the arm has nothing further. A delivery of unknown status
+-- is owed as any other.
 --
 -- A run ends at done. A step may delete nothing and not be done: what it looked at was owed or
 -- locked, and "last" lies further on. Given the "last" of a step that was done, a new run starts at
@@ -34,8 +35,8 @@
 --
 -- Locks: rows as event_prune_batch_v1 and event_prune_chunk_v1, FOR UPDATE, until the transaction
 -- ends. Transaction: the caller's, one a step, READ COMMITTED (QR004 otherwise). A step with
--- nothing to delete writes nothing. No lock is waited for longer than event_prune_patience_v1 says:
--- then 55P03, and the next step finds the same. Row-level security that would hide rows from the
+-- nothing to delete writes nothing. No row's lock is waited for longer than event_prune_patience_v1
+-- says; one on a whole table is 55P03, and the next step finds the same. Row-level security that would hide rows from the
 -- caller is refused (42501): what is owed by a hidden row would go with its event. A trigger of the
 -- host's runs with the path pg_catalog, pg_temp, and is to pin its own.
 CREATE OR REPLACE FUNCTION @event@.event_prune_limited_v1(
@@ -72,6 +73,7 @@ DECLARE
     v_unknown int := 0;
     v_failed int := 0;
     v_failure text;         -- of the first that failed
+    v_waits int := 0;
     v_done boolean;
     v_session constant text := current_setting('lock_timeout');
 BEGIN
@@ -98,7 +100,7 @@ BEGIN
     v_done := v_found.ended;
 
     IF cardinality(v_found.ids) > 0 THEN
-        PERFORM set_config('lock_timeout', @event@.event_prune_patience_v1(), true);
+        PERFORM set_config('lock_timeout', @event@.event_prune_patience_v1(1), true);
         SELECT b.* INTO v_batch
         FROM @event@.event_prune_apart_v1(p_arm, p_now, v_range.cutoff, v_found.ids, v_rows) AS b;
         v_taken := v_batch.taken;
@@ -107,6 +109,7 @@ BEGIN
         v_skipped := v_batch.skipped;
         v_failed := v_batch.failed;
         v_failure := v_batch.failure;
+        v_waits := v_batch.waits;
         v_done := v_done AND GREATEST(v_taken, 1) = cardinality(v_found.ids);
         IF v_taken < cardinality(v_found.ids) OR v_found.ended OR v_last_key IS NULL THEN
             v_last_key := v_found.keys[GREATEST(v_taken, 1)];
@@ -119,7 +122,10 @@ BEGIN
             FROM @event@.event_prune_chunk_v1(p_arm, p_now, v_range.cutoff, v_last_id, v_rows) AS c;
             v_deliveries := v_batch.deliveries;
             v_skipped := v_batch.skipped;
-        EXCEPTION WHEN data_exception OR integrity_constraint_violation OR plpgsql_error
+        EXCEPTION WHEN lock_not_available THEN
+            v_skipped := 1;
+            v_waits := 1;
+        WHEN data_exception OR integrity_constraint_violation OR plpgsql_error
                 OR triggered_action_exception OR triggered_data_change_violation
                 OR sql_routine_exception OR external_routine_exception
                 OR external_routine_invocation_exception OR with_check_option_violation THEN
@@ -141,6 +147,7 @@ BEGIN
     RETURN jsonb_build_object(
         'failed', v_failed,
         'failure', v_failure,
+        'waits', v_waits,
         'unknown', v_unknown,
         'events', v_events,
         'deliveries', v_deliveries,

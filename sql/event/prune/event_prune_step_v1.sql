@@ -31,6 +31,6 @@ BEGIN
         RAISE WARNING '% events due by % could not be deleted: %',
             v_step ->> 'failed', p_arm, v_step ->> 'failure';
     END IF;
-    RETURN v_step - '{unknown,failed,failure}'::text[];
+    RETURN v_step - '{unknown,failed,failure,waits}'::text[];
 END
 $qretention$

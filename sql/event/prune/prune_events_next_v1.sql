@@ -56,6 +56,10 @@ BEGIN
             RAISE WARNING '% events due by % could not be deleted: %',
                 v_step ->> 'failed', v_arm, v_step ->> 'failure';
         END IF;
+        IF (v_step ->> 'waits')::int > 0 THEN
+            RAISE WARNING '% events due by % are left to the next prune: locks behind them are held',
+                v_step ->> 'skipped', v_arm;
+        END IF;
     END IF;
     IF v_arm_done THEN
         run := run || jsonb_build_object('arms', (run -> 'arms') - 0, 'after', NULL, 'misses', 0);
