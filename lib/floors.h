@@ -89,6 +89,9 @@ const char *floors_settle_bind(struct qret_ctx *ctx, struct parameters *paramete
 void floors_settle_read(struct qret_ctx *ctx, const struct pg_result *result);
 void floors_settle_failed(struct floors *floors);
 
+/* A row of floors_refresh.sql, whose columns the walk has too. */
+void floors_refreshed_read(struct qret_ctx *ctx, const struct pg_result *result, int row);
+
 /*
  * A statement of this kind took too long: the next takes half as many. False where it had but one.
  */
@@ -99,6 +102,9 @@ bool floors_shrink(struct floors *floors, enum floors_kind kind);
  * stand before all that lies behind it.
  */
 void floors_round_failed(struct round *round);
+
+/* What the rounds know is of another log. */
+void floors_rounds_forget(struct floors *floors);
 
 /* Shares of the two rounds. Reading tells whether this cycle's share is done. */
 void floors_share_begin(struct floors *floors);
