@@ -7,6 +7,7 @@ import pytest
 from soak import soak
 
 MINUTES = float(os.environ.get("QRETENTION_SOAK_MINUTES", "1"))
+SLACK_SECONDS = 4  # more than soak.py by itself: other tests are at work beside this one
 
 
 @pytest.mark.slow
@@ -15,5 +16,5 @@ MINUTES = float(os.environ.get("QRETENTION_SOAK_MINUTES", "1"))
 def test_soak(gate, pooled, share):
     """Half of the time with each: a session gate, and the lease behind a transaction pooler."""
     result = soak.run(MINUTES * share, gate, pooled)
-    soak.check(result)
+    soak.check(result, SLACK_SECONDS)
     assert result.killed >= 3 and result.cycles >= 5
