@@ -20,13 +20,13 @@
 -- Strictly older goes: what is exactly as old as its window stays.
 --
 -- Result keys: events and deliveries deleted; skipped, due events of which a row, or one that goes
--- with them or refers to them, is locked by somebody else, left to the next run; oversize, 1 where an event with more deliveries than
--- p_max_rows began to lose them, a chunk a step; poison, rows that no arm can judge, and unknown,
--- rows whose policy or status is none that is known, both counted by the first step of a run, up to
--- 1000; failed, due events that something else holds on to or a trigger refused, left to the next
--- run, and failure, the SQLSTATE and message of the first; waits, how many locks were waited for in
--- vain; last, where this step ended; done, the arm has nothing further. A delivery of unknown status
--- is owed as any other.
+-- with them or refers to them, is locked by somebody else, left to the next run; oversize, 1 where
+-- an event with more deliveries than p_max_rows began to lose them, a chunk a step; poison, rows
+-- that no arm can judge, and unknown, rows whose policy or status is none that is known, both
+-- counted by the first step of a run, up to 1000; failed, due events that something else holds on
+-- to or a trigger refused, left to the next run, and failure, the SQLSTATE and message of the
+-- first; waits, how many locks were waited for in vain; last, where this step ended; done, the arm
+-- has nothing further. A delivery of unknown status is owed as any other.
 --
 -- A run ends at done. A step may delete nothing and not be done: what it looked at was owed or
 -- locked, and "last" lies further on. Given the "last" of a step that was done, a new run starts at
@@ -36,9 +36,9 @@
 -- Locks: rows as event_prune_batch_v1 and event_prune_chunk_v1, FOR UPDATE, until the transaction
 -- ends. Transaction: the caller's, one a step, READ COMMITTED (QR004 otherwise). A step with
 -- nothing to delete writes nothing. No row's lock is waited for longer than event_prune_patience_v1
--- says; one on a whole table is 55P03, and the next step finds the same. Row-level security that would hide rows from the
--- caller is refused (42501): what is owed by a hidden row would go with its event. A trigger of the
--- host's runs with the path pg_catalog, pg_temp, and is to pin its own.
+-- says; one on a whole table is 55P03, and the next step finds the same. Row-level security that
+-- would hide rows from the caller is refused (42501): what is owed by a hidden row would go with
+-- its event. A trigger of the host's runs with the path pg_catalog, pg_temp, and is to pin its own.
 CREATE OR REPLACE FUNCTION @event@.event_prune_limited_v1(
     p_arm text,
     p_now timestamptz,
