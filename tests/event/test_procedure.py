@@ -92,6 +92,25 @@ def test_procedure_goes_past_a_lock_that_is_held(own):
     assert own.events() == set()
 
 
+def test_procedure_says_nothing_of_a_lock_that_was_let_go_in_time(own):
+    """What a first try waited for in vain, a later one of the same step has had."""
+    for age in (OLD + 1, OLD):
+        own.event("succeeded", age=age)
+    own.sql("CREATE SEQUENCE public.tries")
+    own.sql(
+        "CREATE FUNCTION public.once() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+        " IF nextval('public.tries') = 1 THEN"
+        " RAISE 'busy' USING ERRCODE = 'lock_not_available'; END IF; RETURN OLD; END $$"
+    )
+    own.sql(
+        "CREATE TRIGGER once BEFORE DELETE ON {event} FOR EACH ROW EXECUTE FUNCTION public.once()"
+    )
+    connection = own.db.connect()
+    assert call(own, connection=connection)[0] == 2
+    assert own.one("SELECT last_value FROM public.tries") == 3
+    assert not [notice for notice in connection.notices if notice.startswith("WARNING")]
+
+
 def test_B77_procedure_under_a_hostile_search_path(own):
     kept = fill(own)
     own.sql("CREATE SCHEMA evil")

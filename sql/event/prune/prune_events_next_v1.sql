@@ -56,7 +56,7 @@ BEGIN
             RAISE WARNING '% events due by % could not be deleted: %',
                 v_step ->> 'failed', v_arm, v_step ->> 'failure';
         END IF;
-        IF (v_step ->> 'waits')::int > 0 THEN
+        IF (v_step ->> 'waits')::int > 0 AND (v_step ->> 'skipped')::int > 0 THEN
             RAISE WARNING '% events due by % are left to the next prune: locks behind them are held',
                 v_step ->> 'skipped', v_arm;
         END IF;
