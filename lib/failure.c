@@ -69,10 +69,9 @@ void failure_of_floors(struct qret_ctx *ctx, const struct error *error)
 		count_failed(ctx, 1, error);
 }
 
-/* For this cycle. */
-static void leave(struct qret_ctx *ctx, struct work *work, const struct error *error)
+/* Counts an item that is given up for this cycle. */
+static void count_left(struct qret_ctx *ctx, const struct work *work, const struct error *error)
 {
-	work->settled = work->failed = true;
 	count_failed(ctx, 1, error);
 	if (ctx->runner.phase->units == 0)
 		left_add(&ctx->cycle.left, work->item.partition_id);
@@ -83,10 +82,11 @@ void failure_of_backed_off(struct qret_ctx *ctx, struct work *work)
 	char id[UUID_TEXT_BYTES];
 	struct error error;
 
+	work->settled = work->failed = true;
 	uuid_text(work->item.partition_id, id);
 	error_set(&error, QRET_ERR_SQL, true, "its steps failed in the cycles before: see the log",
 	          "partition %s is backed off", id);
-	leave(ctx, work, &error);
+	count_left(ctx, work, &error);
 }
 
 /* Gives the item up for this cycle. */
@@ -100,7 +100,7 @@ static void give_up(struct qret_ctx *ctx, struct slot *slot, const struct error 
 	work->failed = true;
 	if (runner->phase->failure == FAILURE_LOGGED)
 		return;
-	leave(ctx, work, error);
+	count_left(ctx, work, error);
 	ctx->report.items_locked += locked;
 	if (runner->phase->units > 0)
 		return;

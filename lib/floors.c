@@ -221,7 +221,6 @@ static void log_partition(struct qret_ctx *ctx, enum log_event event, const uint
 	log_end(&ctx->log, event, &line);
 }
 
-/* Columns of floors_refresh.sql, which the walk has too. */
 void floors_refreshed_read(struct qret_ctx *ctx, const struct pg_result *result, int row)
 {
 	struct floors *floors = &ctx->floors;
