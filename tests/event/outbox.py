@@ -161,6 +161,18 @@ class Outbox:
             after,
         )
 
+    def limited(self, arm, most=500, rows=5000, after=None):
+        """A step as the library takes it: at most so many events, and what failed is told."""
+        return self.one(
+            "SELECT {schema}.event_prune_limited_v1(%s, %s, %s, %s, %s, %s)",
+            arm,
+            self.now,
+            WINDOW,
+            rows,
+            after,
+            most,
+        )
+
     def drain(self, arm, after=None, **settings):
         """Steps one arm until it is done; every answer, in order."""
         answers = []

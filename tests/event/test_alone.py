@@ -1,6 +1,5 @@
 """E7, E9: events that cannot be deleted, and rows in no vocabulary: told, and in nobody's way."""
 
-import psycopg2
 import pytest
 
 from event.outbox import ARMS, DAY, WINDOW
@@ -19,10 +18,15 @@ def refer(outbox, *events, deferred=""):
         outbox.sql("INSERT INTO public.audit VALUES (%s)", event)
 
 
-def limited(outbox, arm, most=500, rows=5000, after=None):
-    return outbox.one(
-        "SELECT {schema}.event_prune_limited_v1(%s, %s, %s, %s, %s, %s)",
-        arm, outbox.now, WINDOW, rows, after, most,
+def refuse(outbox, condition, says="no", table="{event}"):
+    """A trigger of the host's that lets no such row go."""
+    outbox.sql(
+        "CREATE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS"
+        f" $$ BEGIN IF {condition} THEN RAISE '{says}'; END IF; RETURN OLD; END $$"
+    )
+    outbox.sql(
+        f"CREATE TRIGGER refuse BEFORE DELETE ON {table} FOR EACH ROW"
+        " EXECUTE FUNCTION public.refuse()"
     )
 
 
@@ -36,7 +40,7 @@ def test_E7_an_event_that_fails_alone_stops_nobody(outbox, rows, deferred):
         failed = []
         after = None
         while True:
-            answer = limited(outbox, "default_window", rows=rows, after=after)
+            answer = outbox.limited("default_window", rows=rows, after=after)
             assert answer["events"] + answer["deliveries"] <= rows
             after = answer["last"]
             if answer["failed"]:
@@ -63,7 +67,7 @@ def test_E7_what_fails_alone_costs_few_tries(own):
         "CREATE TRIGGER tries AFTER DELETE ON {event} FOR EACH STATEMENT"
         " EXECUTE FUNCTION public.count()"
     )
-    assert limited(own, "default_window")["events"] == 255
+    assert own.limited("default_window")["events"] == 255
     before = own.one("SELECT last_value FROM public.tries")
     assert before <= 2 * 8 + 2
     own.prune()
@@ -72,15 +76,8 @@ def test_E7_what_fails_alone_costs_few_tries(own):
 
 def test_E7_a_trigger_that_refuses_one_event(outbox):
     kept, gone = (outbox.event("succeeded", age=OLD + n) for n in (1, 0))
-    outbox.sql(
-        "CREATE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS"
-        f" $$ BEGIN IF OLD.id = {kept} THEN RAISE 'not this one'; END IF; RETURN OLD; END $$"
-    )
-    outbox.sql(
-        "CREATE TRIGGER refuse BEFORE DELETE ON {event} FOR EACH ROW"
-        " EXECUTE FUNCTION public.refuse()"
-    )
-    answer = limited(outbox, "default_window")
+    refuse(outbox, f"OLD.id = {kept}", "not this one")
+    answer = outbox.limited("default_window")
     assert (answer["events"], answer["failed"]) == (1, 1)
     assert answer["failure"] == "P0001 not this one"
     assert outbox.events() == {kept} and outbox.deliveries() == 1
@@ -103,7 +100,7 @@ def test_E7_a_crowd_that_fails_costs_each_step_little(own, crowded):
     after = None
     failed = []
     while not failed or not answer["done"]:
-        answer = limited(own, "default_window", after=after)
+        answer = own.limited("default_window", after=after)
         after = answer["last"]
         failed.append(answer["failed"])
         assert not answer["failed"] or answer["failure"].startswith("23503 ")
@@ -131,14 +128,7 @@ def test_E7_what_refuses_everything_costs_each_run_little(event_db, own):
         own.now,
     )
     own.event(age=OLD)
-    own.sql(
-        "CREATE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS"
-        " $$ BEGIN IF OLD.name = 'held' THEN RAISE 'not this one'; END IF; RETURN OLD; END $$"
-    )
-    own.sql(
-        "CREATE TRIGGER refuse BEFORE DELETE ON {event} FOR EACH ROW"
-        " EXECUTE FUNCTION public.refuse()"
-    )
+    refuse(own, "OLD.name = 'held'", "not this one")
     with qret.Context(event_db.dsn, engines="event", event_prune_interval_ms=0) as library:
         report = library.try_cycle()[1]
         assert (report["events_deleted"], report["items_failed"]) == (1, 2000)
@@ -161,14 +151,7 @@ def test_E7_an_oversize_event_that_fails_stops_nobody(outbox):
     big = outbox.event(age=OLD + 1)
     outbox.fan_out(big, 30)
     small = outbox.event("succeeded", age=OLD)
-    outbox.sql(
-        "CREATE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS"
-        f" $$ BEGIN IF OLD.event_id = {big} THEN RAISE 'no'; END IF; RETURN OLD; END $$"
-    )
-    outbox.sql(
-        "CREATE TRIGGER refuse BEFORE DELETE ON {delivery} FOR EACH ROW"
-        " EXECUTE FUNCTION public.refuse()"
-    )
+    refuse(outbox, f"OLD.event_id = {big}", table="{delivery}")
     answers = outbox.drain("default_window", rows=10)
     assert sum(answer["events"] for answer in answers) == 1
     assert outbox.events() == {big} and small not in outbox.events()
@@ -206,12 +189,12 @@ def test_E6_a_limit_bounds_events_and_not_transactions(event_db, own):
 
 @pytest.mark.parametrize("arm, form", zip(ARMS, ("succeeded", "settled", 60, None)))
 def test_E7_no_events_at_all_is_only_a_look(outbox, arm, form):
-    assert limited(outbox, arm, most=0)["done"]
+    assert outbox.limited(arm, most=0)["done"]
     window = {"window": form} if form == 60 else {"policy": form or ""}
     outbox.event("succeeded", "pending", age=OLD, **window)
-    assert limited(outbox, arm, most=0)["done"]
+    assert outbox.limited(arm, most=0)["done"]
     outbox.fan_out(outbox.event("succeeded", age=OLD, **window), 20)
-    answer = limited(outbox, arm, most=0, rows=5)
+    answer = outbox.limited(arm, most=0, rows=5)
     assert (answer["done"], answer["events"], answer["deliveries"]) == (False, 0, 0)
     assert len(outbox.events()) == 2 and outbox.deliveries() == 23
 
@@ -223,7 +206,7 @@ def test_E9_unknown_statuses_and_policies_are_told(outbox):
     outbox.event("succeeded", policy="tomorrow", age=OLD)
     outbox.event("succeeded", policy="zzz", age=DAY)
     outbox.event("dead", policy="succeeded", age=DAY)
-    answers = {arm: limited(outbox, arm) for arm in ARMS}
+    answers = {arm: outbox.limited(arm) for arm in ARMS}
     assert {arm: answer["unknown"] for arm, answer in answers.items()} == {
         "succeeded": 0, "settled": 1, "own_window": 0, "default_window": 3,
     }
@@ -274,7 +257,7 @@ def test_E7_counts_are_what_was_deleted(outbox):
     outbox.sql(
         "CREATE TRIGGER keep BEFORE DELETE ON {event} FOR EACH ROW EXECUTE FUNCTION public.keep()"
     )
-    answer = limited(outbox, "default_window")
+    answer = outbox.limited("default_window")
     assert (answer["events"], answer["deliveries"], answer["failed"]) == (2, 2, 1)
     assert answer["failure"].startswith("27000 ")
     assert outbox.events() == {events[1]} and outbox.deliveries() == 1
@@ -297,7 +280,7 @@ def test_E7_a_delivery_that_a_trigger_keeps_keeps_its_event(outbox, rows):
     )
     failed, after, done = 0, None, False
     while not done:
-        answer = limited(outbox, "default_window", rows=rows, after=after)
+        answer = outbox.limited("default_window", rows=rows, after=after)
         after, done = answer["last"], answer["done"]
         failed += answer["failed"]
         assert not answer["failed"] or answer["failure"].startswith("27000 ")

@@ -16,18 +16,11 @@ BEHIND = {
 }
 
 
-def limited(outbox, rows=5000, after=None):
-    return outbox.one(
-        "SELECT {schema}.event_prune_limited_v1('default_window', %s, %s, %s, %s, 500)",
-        outbox.now, WINDOW, rows, after,
-    )
-
-
 def run(outbox, rows=5000):
     """The answers of a run, step after step."""
     answers, after = [], None
     while not answers or not answers[-1]["done"]:
-        answers.append(limited(outbox, rows, after))
+        answers.append(outbox.limited("default_window", rows=rows, after=after))
         after = answers[-1]["last"]
     return answers
 
@@ -100,7 +93,7 @@ def test_E1_a_table_that_is_locked_is_no_events_fault(outbox, table):
     with host.cursor() as cursor:
         cursor.execute(outbox.named(f"LOCK TABLE {table} IN SHARE MODE"))
         with pytest.raises(psycopg2.errors.LockNotAvailable):
-            limited(outbox)
+            outbox.limited("default_window")
         host.rollback()
     assert outbox.pruned() == set(events)
 
@@ -141,7 +134,7 @@ def test_E1_patience_wears_out_within_a_step(own):
     events = fill(own, 64)
     with locked_behind(own, "audit", events):
         started = own.one("SELECT extract(epoch FROM clock_timestamp())::float8")
-        answer = limited(own)
+        answer = own.limited("default_window")
         took = own.one("SELECT extract(epoch FROM clock_timestamp())::float8") - started
     assert answer["skipped"] == 64
     # Each as long as the first would be 25 seconds.
